@@ -1,0 +1,62 @@
+# Autograd Under the Lens. `make` alone lists what there is.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help env book serve test outputs lab bench clean set-repository
+
+PYTHON ?= python3
+PIP_ARGS ?=
+PYTEST_ARGS ?=
+NOTEBOOKS ?=
+PORT ?= 8000
+URL ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.complete
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+env: $(STAMP)  ## create .venv with the pinned packages; install dot and Chromium where possible
+
+# The stamp is written last: an installation that was cut short is done again.
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("This book needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another one: make env PYTHON=python3.12" % v)'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[book,test,lab,bench]'
+	@bash tools/programs.sh
+	@touch $@
+
+# From nothing each time: a page that is gone from the book would stay otherwise.
+book: $(STAMP)  ## build the book into _build/html, running every chapter; a warning is an error
+	rm -rf _build/html _build/.doctrees
+	AUTOGRAD_LENS_LIVE=0 $(BIN)/jupyter-book build . -n -W --keep-going
+
+serve: book  ## build the book and show it on this machine (PORT=8000)
+	@echo 'The book is at http://localhost:$(PORT)/ (stop with Ctrl-C)'
+	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+# One run of pytest, so that its closing line counts everything. Cells of one
+# notebook share a kernel, so they must go to one worker: loadscope.
+test: $(STAMP)  ## check style, build the book, run all tests, and compare all notebook outputs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(MAKE) --no-print-directory book
+	LENS_SITE='$(CURDIR)/_build/html' $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadscope $(PYTEST_ARGS)
+
+outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=book/01_tape.ipynb)
+	$(BIN)/python -m tools.notebooks $(NOTEBOOKS)
+	$(BIN)/python -m tools.gates $(NOTEBOOKS)
+
+lab: $(STAMP)  ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab book
+
+bench: $(STAMP)  ## measure the lens against torchviz and a plain backward
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what was built; .venv stays
+	rm -rf _build .ruff_cache .hypothesis *.egg-info
+	find autograd_lens benchmarks book labs tests tools _ext \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} + 2>/dev/null || true
+
+set-repository:  ## write the repository's address wherever it stands (URL=https://github.com/OWNER/NAME)
+	@$(PYTHON) -m tools.set_repository '$(URL)'

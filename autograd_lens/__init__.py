@@ -1,0 +1,35 @@
+"""autograd_lens: see what PyTorch's autograd really does.
+
+Import it before ``torch`` where you can: the profiler reads its log level from the environment
+when it is first loaded, and would print dated lines to stderr.
+"""
+
+import os as _os
+
+_os.environ.setdefault("KINETO_LOG_LEVEL", "99")
+_os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
+from .backward import BackwardRecording, BackwardStep, record_backward
+from .check import Check, check
+from .explore import Explorer, explore
+from .graph import GradGraph, graph
+from .node import Edge, Leaf, Node, Output
+from .saved import Saved
+
+__version__ = "0.1.0"
+__all__ = [
+    "BackwardRecording",
+    "BackwardStep",
+    "Check",
+    "Edge",
+    "Explorer",
+    "GradGraph",
+    "Leaf",
+    "Node",
+    "Output",
+    "Saved",
+    "check",
+    "explore",
+    "graph",
+    "record_backward",
+]

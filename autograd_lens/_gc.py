@@ -1,0 +1,19 @@
+"""Pause the cyclic garbage collector while very many objects are made that are no garbage."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Half the time for a graph of 100,000 nodes would go into collections that find nothing."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

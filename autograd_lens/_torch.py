@@ -1,0 +1,194 @@
+"""The one place where the lens touches what PyTorch does not promise to keep.
+
+Everything private that the package needs stands here, with the reason, and fails with
+:class:`LensUnsupported` when a PyTorch release has taken it away. A reader need not be the first to
+notice: ``tests/lens/test_torch_surface.py`` is.
+
+- ``node._raw_saved_*``: the public ``_saved_*`` runs unpack hooks (a checkpoint recomputes), and
+  raises on a freed graph or a changed tensor; the raw one only looks.
+- ``SavedTensor.data``, ``.unpack_hook``: what is behind a raw entry, the tensor or what a pack hook
+  returned, and whether there is a hook. They must not outlive their node.
+- ``node._saved_*``: sizes and scalars that a node keeps, for which there is no other name.
+- ``node._sequence_nr()``: the creation number by which the engine orders ready nodes.
+- ``node._input_metadata``: shape and dtype of each output of the recorded operation.
+- ``storage._cdata``: tells storages apart where ``data_ptr()`` can't (fake and meta tensors).
+- ``_values``, ``_indices``, ``__tensor_flatten__``, ``torch._C._functorch``: the parts of sparse,
+  wrapped and functorch tensors; that is where their bytes are.
+- ``tensor._version``, ``_backward_hooks``, ``_post_accumulate_grad_hooks``: what a tensor carries.
+- ``torch.utils._pytree``: the flattening that PyTorch itself uses for nested containers.
+- the package data of ``torchgen``: ``derivatives.yaml``, which the nodes were generated from.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils import _pytree
+
+
+class LensUnsupported(RuntimeError):
+    """This PyTorch lacks something that the lens reads; the message says what."""
+
+
+def _unsupported(what: str) -> LensUnsupported:
+    return LensUnsupported(
+        f"torch {torch.__version__} has no {what}; autograd_lens supports torch 2.11 to 2.15"
+    )
+
+
+def tensors_and_nodes_in(tree: Any) -> tuple[list[torch.Tensor], list[Any]]:
+    """Return the tensors and the graph nodes of a pytree, each in order.
+
+    Enters the containers that PyTorch knows, and other mappings and dataclass instances.
+    """
+    tensors, nodes = [], []
+    for leaf in _pytree.tree_leaves(tree):
+        inside: list[Any] = []
+        if isinstance(leaf, torch.Tensor):
+            tensors.append(leaf)
+        elif isinstance(leaf, torch.autograd.graph.Node):
+            nodes.append(leaf)
+        elif isinstance(leaf, type):
+            continue
+        elif hasattr(leaf, "__dataclass_fields__"):
+            inside = [getattr(leaf, name, None) for name in leaf.__dataclass_fields__]
+        elif isinstance(leaf, Mapping):
+            inside = list(leaf.values())
+        if inside:
+            more_tensors, more_nodes = tensors_and_nodes_in(inside)
+            tensors += more_tensors
+            nodes += more_nodes
+    return tensors, nodes
+
+
+def tensors_in(tree: Any) -> list[torch.Tensor]:
+    """Return the tensors of a pytree, in order."""
+    if isinstance(tree, torch.Tensor):
+        return [tree]
+    return tensors_and_nodes_in(tree)[0]
+
+
+def sequence_nrs(nodes: Iterable[Any]) -> list[int]:
+    """Creation number of each node in its thread; ``2**64 - 1`` for the node of a leaf."""
+    try:
+        return [node._sequence_nr() for node in nodes]
+    except AttributeError:
+        raise _unsupported("_sequence_nr on graph nodes") from None
+
+
+def outputs_of(node: Any) -> tuple[tuple[tuple[int, ...] | None, torch.dtype | None], ...]:
+    """Return ``(shape, dtype)`` of every output of the operation that ``node`` recorded."""
+    try:
+        metadata = node._input_metadata
+    except AttributeError:
+        raise _unsupported("_input_metadata on graph nodes") from None
+    described = []
+    for meta in metadata:
+        try:
+            shape = tuple(map(int, meta.shape))
+        except Exception:  # nested tensors have no shape to give; symbolic sizes no number
+            shape = None
+        described.append((shape, meta.dtype))
+    return tuple(described)
+
+
+@cache
+def raw_fields(node_type: type) -> tuple[str, ...]:
+    """Names of the saved tensors of this kind of node, without the ``_raw_saved_`` in front."""
+    return tuple(a[11:] for a in dir(node_type) if a.startswith("_raw_saved_"))
+
+
+@cache
+def plain_fields(node_type: type) -> tuple[str, ...]:
+    """Names of what this kind of node keeps besides tensors: sizes, dimensions, scalars."""
+    raw = set(raw_fields(node_type))
+    saved = (a[7:] for a in dir(node_type) if a.startswith("_saved_"))
+    return tuple(a for a in saved if a not in raw)
+
+
+def raw_saved(node: Any, field: str) -> list[Any] | Any:
+    """The ``SavedTensor`` (or list of them) of one field. It must not outlive ``node``.
+
+    Raises ``RuntimeError`` for a released Python ``Function``, the one kind that refuses.
+    """
+    return getattr(node, f"_raw_saved_{field}")
+
+
+def saved_value(node: Any, field: str) -> Any:
+    """Unpack one field the public way: runs hooks, checks versions, raises when freed."""
+    if isinstance(node, torch.autograd.function.BackwardCFunction):
+        return node.saved_tensors
+    return getattr(node, f"_saved_{field}")
+
+
+def plain_value(node: Any, field: str) -> Any:
+    """One of :func:`plain_fields`. Raises ``RuntimeError`` if it was released with the tensors."""
+    return getattr(node, f"_saved_{field}")
+
+
+def version(tensor: torch.Tensor) -> int | None:
+    """The version counter, or None for an inference tensor, which has none."""
+    try:
+        return tensor._version
+    except RuntimeError:
+        return None
+
+
+def hook_counts(tensor: torch.Tensor) -> tuple[int, int]:
+    """How many tensor hooks and post-accumulate hooks ``tensor`` carries."""
+    hooks = tensor._backward_hooks, tensor._post_accumulate_grad_hooks
+    return len(hooks[0] or ()), len(hooks[1] or ())
+
+
+def storage_key(storage: torch.UntypedStorage) -> int:
+    """An identity of the storage, valid while it is alive."""
+    try:
+        return storage._cdata
+    except AttributeError:
+        raise _unsupported("_cdata on storages") from None
+
+
+def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:
+    """Return the tensors that ``tensor`` is made of, or nothing when it is one piece."""
+    if _functorch_wrapped(tensor):
+        return [torch._C._functorch.get_unwrapped(tensor)]
+    if tensor.layout in _SPARSE_PARTS:
+        return [getattr(tensor, part)() for part in _SPARSE_PARTS[tensor.layout]]
+    if type(tensor) is not torch.Tensor and hasattr(tensor, "__tensor_flatten__"):
+        names, _ = tensor.__tensor_flatten__()
+        return [getattr(tensor, name) for name in names]
+    return []
+
+
+def with_graph(tensor: torch.Tensor) -> torch.Tensor:
+    """Inside ``torch.vmap`` the graph belongs to the tensor behind the batched one: return that."""
+    while tensor.grad_fn is None and _functorch_wrapped(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
+_SPARSE_PARTS = {
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_bsr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+    torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
+}
+
+
+def _functorch_wrapped(tensor: torch.Tensor) -> bool:
+    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def derivatives_file() -> Path | None:
+    """Where the installed PyTorch keeps ``derivatives.yaml``, or None when it ships none."""
+    spec = importlib.util.find_spec("torchgen")
+    if spec is None or not spec.submodule_search_locations:
+        return None
+    path = Path(list(spec.submodule_search_locations)[0], "packaged/autograd/derivatives.yaml")
+    return path if path.is_file() else None

@@ -1,0 +1,286 @@
+"""Record one real backward: what ran, in which order, with which gradients.
+
+A pre-hook and a hook on every node watch it; they take numbers and keep no tensor, since a kept
+gradient could not become ``.grad`` (the engine would copy it) and a kept saved tensor would not be
+freed. All of them are removed afterwards, whatever happens.
+
+Not seen: the inside of a re-entrant checkpoint (it runs a backward of its own), and the node
+inside ``CopySlices``.
+
+Rests on ``torch/csrc/autograd/engine.cpp`` (order, hooks, release of saved tensors) and
+``torch/csrc/autograd/functions/accumulate_grad.h`` (how ``.grad`` is written).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from . import _torch
+from .base import View
+from .capture import capture, find_roots
+from .graph import GradGraph
+from .names import Names
+from .saved import held, shape_of, storages_of
+
+SMALL = 16
+"""Gradients of at most so many elements are recorded value by value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gradient:
+    """A gradient in numbers.
+
+    Attributes:
+        shape, dtype: of the tensor.
+        norm: its 2-norm; None where there is none to compute (fake and meta tensors).
+        values: nested tuples of its elements if there are at most ``SMALL``, else None.
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    norm: float | None
+    values: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A ``.grad`` that a step wrote.
+
+    Attributes:
+        name: of the tensor.
+        how: ``"stolen"`` (the incoming tensor itself became ``.grad``), ``"copied"``, ``"added in
+            place"``, ``"added out of place"`` (a new tensor replaced it), ``"retained"`` (of an
+            intermediate, by ``retain_grad``), ``"taken by a hook"`` (a post-accumulate hook removed
+            it again), ``"left alone"`` (no gradient arrived).
+        grad: the value of ``.grad`` after the step, None if there is none.
+    """
+
+    name: str
+    how: str
+    grad: Gradient | None
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardStep:
+    """One node that ran.
+
+    Attributes:
+        number: 1, 2, … in the order of the engine.
+        node: index of the node in ``recording.graph``.
+        label: what the graph calls it.
+        incoming: one gradient per output of the node's operation; None where none arrived.
+        outgoing: one gradient per input, as returned by the node; None where there is none.
+        saved_bytes: bytes that saved tensors of the whole graph still held after this step.
+        freed: fields of this node whose tensor was let go.
+        written: the ``.grad`` fields it wrote.
+    """
+
+    number: int
+    node: int
+    label: str
+    incoming: tuple[Gradient | None, ...]
+    outgoing: tuple[Gradient | None, ...]
+    saved_bytes: int
+    freed: tuple[str, ...]
+    written: tuple[Written, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class BackwardRecording(View):
+    """A backward, step by step.
+
+    Attributes:
+        graph: the graph as it was before.
+        steps: every node that ran, in order.
+        saved_bytes: bytes that saved tensors held before the first step.
+    """
+
+    graph: GradGraph
+    steps: tuple[BackwardStep, ...]
+    saved_bytes: int
+
+
+def record_backward(
+    output: Any,
+    gradient: Any = None,
+    names: Any = None,
+    *,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> BackwardRecording:
+    """Run ``torch.autograd.backward`` on ``output`` and return what happened.
+
+    It is a real backward: it writes ``.grad``, runs the reader's hooks, and spends the graph unless
+    ``retain_graph=True``.
+
+    Args:
+        output: a tensor, or a list or tuple of tensors.
+        gradient: the gradient of ``output`` (the vector of the VJP); may be left out if it is a
+            scalar. One per tensor if ``output`` is a list.
+        names: names for tensors, as in :func:`autograd_lens.graph`.
+        retain_graph, create_graph, inputs: as in ``torch.autograd.backward``.
+
+    Raises:
+        TypeError: ``output`` is no tensor.
+        ValueError: ``output`` has no graph.
+        Exception: whatever the backward itself raises; all hooks are removed by then.
+    """
+    known = Names(names)
+    roots, plain = find_roots(output)
+    captured = capture(roots, known)
+    graph = GradGraph.of(captured, len(plain))
+    recorder = _Recorder(graph, captured.live, known)
+    before = recorder.held_bytes
+    with recorder:
+        torch.autograd.backward(output, gradient, retain_graph, create_graph, inputs=inputs)
+    return BackwardRecording(graph, recorder.finished(), before)
+
+
+class _Recorder:
+    """Hooks on every node, and the numbers they took."""
+
+    def __init__(self, graph: GradGraph, live: Sequence[Any], known: Names):
+        self._graph = graph
+        self._live = live
+        self._retained: dict[Any, list[tuple[str, torch.Tensor]]] = {}
+        for tensor in known.intermediates:
+            if tensor.retains_grad:
+                name = known.at(tensor.grad_fn, tensor.output_nr)
+                self._retained.setdefault(tensor.grad_fn, []).append((name, tensor))
+        self._held = [_held_keys(node) for node in live]
+        self._size = {key: size for places in self._held for _, key, size in places}
+        self._uses = Counter(key for places in self._held for _, key, _ in places)
+        self.held_bytes = sum(self._size.values())
+        self._steps: list[dict[str, Any]] = []
+        self._handles: list[Any] = []
+
+    def __enter__(self) -> None:
+        for index, node in enumerate(self._live):
+            self._handles.append(node.register_prehook(self._before(index, node)))
+            self._handles.append(node.register_hook(self._after(index, node)))
+
+    def __exit__(self, *_: Any) -> None:
+        for handle in self._handles:
+            handle.remove()
+
+    def finished(self) -> tuple[BackwardStep, ...]:
+        self._settle()
+        return tuple(BackwardStep(**step) for step in self._steps)
+
+    def _before(self, index: int, node: Any) -> Any:
+        variable = getattr(node, "variable", None) if self._graph.nodes[index].leaf else None
+
+        def prehook(grads: tuple[torch.Tensor | None, ...]) -> None:
+            self._settle()
+            step: dict[str, Any] = {
+                "number": len(self._steps) + 1,
+                "node": index,
+                "label": self._graph.nodes[index].label,
+                "incoming": tuple(map(_describe, grads)),
+                "outgoing": (),
+                "saved_bytes": self.held_bytes,
+                "freed": (),
+                "written": tuple(
+                    Written(name, "retained", _describe(tensor.grad))
+                    for name, tensor in self._retained.get(node, ())
+                ),
+            }
+            self._steps.append(step)
+            if variable is not None:
+                arrived = None if grads[0] is None else _memory(grads[0])
+                self._arrived = (arrived, id(variable.grad), _memory(variable.grad))
+
+        return prehook
+
+    def _after(self, index: int, node: Any) -> Any:
+        leaf = self._graph.nodes[index].leaf is not None
+        variable = getattr(node, "variable", None) if leaf else None
+
+        def hook(sent: tuple[torch.Tensor | None, ...], _: Any) -> None:
+            step = self._steps[-1]
+            step["outgoing"] = tuple(map(_describe, sent))
+            if variable is not None:
+                how = _how_written(variable.grad, *self._arrived)
+                written = Written(step["label"], how, _describe(variable.grad))
+                step["written"] += (written,)
+
+        return hook
+
+    def _settle(self) -> None:
+        """Count what the last node let go: the engine releases after the hook, so read it later."""
+        if not self._steps:
+            return
+        step = self._steps[-1]
+        index = step["node"]
+        node = self._live[index]
+        had = self._held[index]
+        if had:
+            left = Counter(_held_keys(node))
+            gone = [entry for entry in had if not left.get(entry)]
+            step["freed"] = tuple(dict.fromkeys(place for place, _, _ in gone))
+            for _, key, size in gone:
+                self._uses[key] -= 1
+                if self._uses[key] == 0:
+                    self.held_bytes -= size
+            self._held[index] = list(left)
+        step["saved_bytes"] = self.held_bytes
+
+
+def _held_keys(node: Any) -> list[tuple[str, int, int]]:
+    """Place, key and size of each storage that the saved tensors of ``node`` keep alive."""
+    return [
+        (place, _torch.storage_key(storage), storage.nbytes())
+        for place, storages in held(node).items()
+        for storage in storages
+    ]
+
+
+def _memory(tensor: torch.Tensor | None) -> tuple[int, ...]:
+    """Which storages a tensor lives in; comparable while they are alive."""
+    return () if tensor is None else tuple(map(_torch.storage_key, storages_of(tensor)))
+
+
+def _how_written(
+    grad: torch.Tensor | None,
+    arrived: tuple[int, ...] | None,
+    old: int,
+    old_memory: tuple[int, ...],
+) -> str:
+    if arrived is None:
+        return "left alone"
+    if grad is None:
+        return "taken by a hook"
+    if not old_memory:
+        return "stolen" if _memory(grad) == arrived else "copied"
+    same = id(grad) == old and _memory(grad) == old_memory
+    return "added in place" if same else "added out of place"
+
+
+def _describe(tensor: torch.Tensor | None) -> Gradient | None:
+    if tensor is None:
+        return None
+    shape = shape_of(tensor)
+    norm = values = None
+    try:
+        plain = tensor.detach()  # so that no history is recorded with create_graph=True
+        few = plain.layout == torch.strided and not plain.is_nested
+        if not few:
+            plain = _torch.inner_tensors(plain)[-1]
+        # Rounding to half precision would show in the fourth digit.
+        wide = torch.float32 if plain.dtype in (torch.float16, torch.bfloat16) else None
+        norm = float(torch.linalg.vector_norm(plain, dtype=wide))
+        if few and plain.numel() <= SMALL:
+            values = _tuples(plain.tolist())
+    except Exception:  # fake, meta and wrapped tensors have no values to look at
+        pass
+    return Gradient(shape, tensor.dtype, norm, values)
+
+
+def _tuples(nested: Any) -> Any:
+    return tuple(map(_tuples, nested)) if isinstance(nested, list) else nested

@@ -1,0 +1,167 @@
+"""A verdict on an answer: what is right, and where it is not.
+
+Compares tensors, numbers, texts, and lists, tuples and dicts of them. The expected value stays
+hidden unless it is asked for, so a check can stand beside an exercise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from .base import View
+
+
+@dataclass(frozen=True, repr=False)
+class Check(View):
+    """The verdict on one answer.
+
+    Attributes:
+        name: of the answer, as given.
+        verdict: ``"exact"``, ``"close"`` (up to rounding), ``"differs"``,
+            ``"wrong shape"``, ``"wrong dtype"``, ``"wrong type"``, ``"wrong length"`` or
+            ``"not answered yet"``.
+        detail: a sentence on what is wrong, empty if nothing is.
+        wrong: for a tensor that differs, which elements are wrong: rows of True and False (a tensor
+            of more dimensions is flattened to rows of its last one); else empty.
+    """
+
+    name: str
+    verdict: str
+    detail: str
+    wrong: tuple[tuple[bool, ...], ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """True for ``"exact"`` and ``"close"``."""
+        return self.verdict in ("exact", "close")
+
+    def require(self) -> None:
+        """Raise AssertionError with the message of the verdict unless it is ``ok``."""
+        if not self.ok:
+            raise AssertionError(str(self))
+
+
+def check(name: str, actual: Any, expected: Any, *, reveal: bool = False) -> Check:
+    """Compare ``actual`` with ``expected`` and return a verdict that shows itself.
+
+    Args:
+        name: what the answer is called.
+        actual: the answer; ``...`` (Ellipsis) means that there is none yet.
+        expected: the right value.
+        reveal: put the expected value into the message.
+    """
+    if actual is ...:
+        return Check(name, "not answered yet", "")
+    verdict, detail, wrong = _compare(actual, expected)
+    if reveal and verdict not in ("exact", "close"):
+        detail += f"; expected {expected!r}"
+    return Check(name, verdict, detail, wrong)
+
+
+_Result = tuple[str, str, tuple[tuple[bool, ...], ...]]
+
+
+def _compare(actual: Any, expected: Any) -> _Result:
+    if isinstance(expected, torch.Tensor):
+        return _compare_tensors(actual, expected)
+    if isinstance(expected, bool) or isinstance(expected, (str, bytes, type(None))):
+        return _compare_plain(actual, expected)
+    if isinstance(expected, (int, float, complex)):
+        return _compare_numbers(actual, expected)
+    if isinstance(expected, Mapping):
+        return _compare_mappings(actual, expected)
+    if isinstance(expected, Sequence):
+        return _compare_sequences(actual, expected)
+    return _compare_plain(actual, expected)
+
+
+def _type_name(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
+
+
+def _wrong_type(actual: Any, wanted: str) -> _Result:
+    return "wrong type", f"this is {_type_name(actual)}, not {wanted}", ()
+
+
+def _compare_plain(actual: Any, expected: Any) -> _Result:
+    if type(actual) is not type(expected):
+        return _wrong_type(actual, _type_name(expected))
+    return ("exact", "", ()) if actual == expected else ("differs", "another value", ())
+
+
+def _compare_numbers(actual: Any, expected: complex) -> _Result:
+    if isinstance(actual, torch.Tensor) and actual.dim() == 0:
+        actual = actual.item()
+    if isinstance(actual, bool) or not isinstance(actual, (int, float, complex)):
+        return _wrong_type(actual, "a number")
+    if actual == expected:
+        return "exact", "", ()
+    near = torch.isclose(torch.tensor(complex(actual)), torch.tensor(complex(expected)))
+    return ("close", "", ()) if near else ("differs", f"{actual:g} is not it", ())
+
+
+def _compare_tensors(actual: Any, expected: torch.Tensor) -> _Result:
+    if not isinstance(actual, torch.Tensor):
+        return _wrong_type(actual, "a tensor")
+    if actual.shape != expected.shape:
+        return "wrong shape", f"{tuple(actual.shape)}, not {tuple(expected.shape)}", ()
+    if actual.dtype != expected.dtype:
+        return "wrong dtype", f"{actual.dtype}, not {expected.dtype}", ()
+    actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    if torch.equal(actual, expected):
+        return "exact", "", ()
+    right = torch.isclose(actual, expected, equal_nan=True, **_tolerance(expected.dtype))
+    if right.all():
+        return "close", "", ()
+    at = [tuple(map(int, place)) for place in (~right).nonzero()]
+    places = ", ".join(str(list(place)) for place in at[:3]) + (", …" if len(at) > 3 else "")
+    rows = (~right).reshape(-1, right.shape[-1] if right.dim() else 1).tolist()
+    if right.dim() == 0:
+        return "differs", f"{actual.item():g} is not it", ()
+    detail = f"at {places} ({len(at)} of {right.numel()} elements)"
+    return "differs", detail, tuple(map(tuple, rows))
+
+
+def _tolerance(dtype: torch.dtype) -> dict[str, float]:
+    """Room for another order of summation: about 1e-6 in float32, nothing for integers."""
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return {"rtol": 0.0, "atol": 0.0}
+    return {"rtol": 8 * torch.finfo(dtype).eps, "atol": 8 * torch.finfo(dtype).eps}
+
+
+def _compare_sequences(actual: Any, expected: Sequence[Any]) -> _Result:
+    if isinstance(actual, (str, bytes)) or not isinstance(actual, Sequence):
+        return _wrong_type(actual, f"a {type(expected).__name__}")
+    if len(actual) != len(expected):
+        return "wrong length", f"{len(actual)}, not {len(expected)}", ()
+    return _compare_items(
+        ((f"[{k}]", a, e) for k, (a, e) in enumerate(zip(actual, expected, strict=True)))
+    )
+
+
+def _compare_mappings(actual: Any, expected: Mapping[Any, Any]) -> _Result:
+    if not isinstance(actual, Mapping):
+        return _wrong_type(actual, "a dict")
+    if set(actual) != set(expected):
+        missing = sorted(map(repr, set(expected) - set(actual)))
+        extra = sorted(map(repr, set(actual) - set(expected)))
+        words = [f"without {', '.join(missing)}"] * bool(missing)
+        words += [f"with {', '.join(extra)} too many"] * bool(extra)
+        return "wrong length", " and ".join(words), ()
+    return _compare_items((f"[{key!r}]", actual[key], expected[key]) for key in expected)
+
+
+def _compare_items(items: Any) -> _Result:
+    close = False
+    for place, actual, expected in items:
+        if actual is ...:
+            return "not answered yet", f"{place} is open", ()
+        verdict, detail, wrong = _compare(actual, expected)
+        if verdict not in ("exact", "close"):
+            return verdict, f"{place}: {detail}", wrong
+        close = close or verdict == "close"
+    return ("close" if close else "exact"), "", ()

@@ -1,0 +1,59 @@
+"""A figure with controls, made from a function of the reader's.
+
+The published page gets every combination of the choices, drawn in advance; a live notebook calls
+the function again for what is chosen, numbers outside the grid included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .base import View
+
+
+@dataclass(frozen=True, repr=False)
+class Explorer(View):
+    """A function drawn over a grid of choices.
+
+    Attributes:
+        draw: called with one keyword per choice; returns a view, or a text.
+        choices: the values offered for each keyword: a tuple, a range, or a mapping to labels.
+    """
+
+    draw: Callable[..., Any]
+    choices: dict[str, Any]
+
+
+def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
+    """Return a figure that calls ``draw`` with the reader's choices.
+
+    Args:
+        draw: takes one keyword per choice and returns a still view of the lens (or a string). The
+            first line of its docstring becomes the title.
+        choices: for each keyword, the values on the page. A ``range`` is stepped through like a
+            film, other numbers get a slider, anything else a menu. A mapping gives each value a
+            label; one with the keys 0, 1, 2, … is a film too. To let the reader break a mechanism,
+            offer the broken variant as a value.
+
+    Raises:
+        TypeError: ``draw`` is not a function, or a choice is not a collection of values.
+        ValueError: there is no choice, or one without values.
+    """
+    if not callable(draw):
+        raise TypeError(f"draw must be a function of the choices, not {type(draw).__name__}")
+    choices = {name: _collected(name, values) for name, values in choices.items()}
+    if not choices:
+        raise ValueError("explore needs at least one choice, such as size=[1, 2, 4]")
+    return Explorer(draw, choices)
+
+
+def _collected(name: str, values: Any) -> Any:
+    """The values as something that can be read more than once; a mapping and a range stay."""
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} must be a collection of values, not {values!r:.60}")
+    kept = values if isinstance(values, (Mapping, range)) else tuple(values)
+    if not kept:
+        raise ValueError(f"the choice {name!r} has no values")
+    return kept

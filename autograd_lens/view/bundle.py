@@ -1,0 +1,76 @@
+"""What a notebook receives for a figure, and what goes into a file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from .figure import Figure
+from .html import figure_html
+
+
+def bundle(figure: Figure) -> dict[str, Any]:
+    """The figure in the three forms a front end may choose from.
+
+    Text always; HTML always; a live widget when a kernel runs, the figure has something to choose,
+    and ``AUTOGRAD_LENS_LIVE=0`` does not forbid it (a book build must not store widget state).
+    """
+    forms = {"text/plain": figure.text(), "text/html": figure_html(figure)}
+    if figure.choices and _kernel_runs() and os.environ.get("AUTOGRAD_LENS_LIVE") != "0":
+        from .live import widget
+
+        forms["application/vnd.jupyter.widget-view+json"] = {
+            "version_major": 2,
+            "version_minor": 0,
+            "model_id": widget(figure).model_id,
+        }
+    return forms
+
+
+def _kernel_runs() -> bool:
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
+    """Write ``figure`` to ``path``; see :meth:`autograd_lens.base.View.save`."""
+    suffix = path.suffix.lower()
+    if suffix not in (".svg", ".png", ".html", ".txt"):
+        raise ValueError(f"save to .svg, .png, .html or .txt, not {path.suffix or path.name!r}")
+    if suffix == ".html":
+        page = figure_html(figure, page=True)
+        path.write_text(page, encoding="utf-8")
+        return path
+    if suffix == ".txt":
+        path.write_text(figure.text() + "\n", encoding="utf-8")
+        return path
+    picture = frame_for(figure, choice).picture
+    if picture is None:
+        raise ValueError("this figure has no picture; save it as .txt or .html")
+    if suffix == ".svg":
+        path.write_text(picture.svg() + "\n", encoding="utf-8")
+    else:
+        path.write_bytes(picture.png())
+    return path
+
+
+def frame_for(figure: Figure, choice: dict[str, Any]) -> Any:
+    """Draw one frame: the first of each choice, except where ``choice`` says otherwise.
+
+    Raises:
+        ValueError: ``choice`` names something that the figure does not offer.
+    """
+    offered = {axis.name: axis for axis in figure.choices}
+    for name, value in choice.items():
+        if name not in offered:
+            raise ValueError(f"no choice {name!r}; this figure has {', '.join(offered) or 'none'}")
+        if value not in offered[name].values and not offered[name].free:
+            raise ValueError(
+                f"{name} can be one of {', '.join(offered[name].labels)}; not {value!r}"
+            )
+    first = {axis.name: axis.values[0] for axis in figure.choices}
+    return figure.draw(**(first | choice))

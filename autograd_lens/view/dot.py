@@ -1,0 +1,104 @@
+"""Pictures laid out by Graphviz: source text in, SVG or PNG out.
+
+Knows nothing of autograd. Uses the ``graphviz`` package, which needs the program ``dot``.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import graphviz
+
+from .figure import Picture
+
+ADVICE = (
+    "No picture: the Graphviz program dot is not installed "
+    "(apt install graphviz, brew install graphviz, or conda install graphviz)."
+)
+
+
+class DotMissing(RuntimeError):
+    """The program ``dot`` is not on the PATH."""
+
+    def __init__(self) -> None:
+        super().__init__(ADVICE)
+
+
+def quoted(text: str) -> str:
+    """``text`` as a DOT string."""
+    return '"' + _printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def escaped(text: str) -> str:
+    """``text`` for use inside an HTML-like label."""
+    return html.escape(_printable(text))
+
+
+def _printable(text: str) -> str:
+    """Control characters would end the label or be no XML; show them as their escapes."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
+@dataclass(frozen=True)
+class DotPicture(Picture):
+    """A picture given as DOT source. ``id`` attributes must be ``node…`` or ``edge…``."""
+
+    source: str
+
+    def svg(self) -> str:
+        """Lay out and draw; see :meth:`Picture.svg`."""
+        return _render((self.source,))[0]
+
+    def png(self) -> bytes:
+        """Lay out and draw; see :meth:`Picture.png`."""
+        return _pipe(self.source.replace("{", "{ dpi=144", 1), "png")
+
+    @classmethod
+    def svgs(cls, pictures: Sequence[Picture]) -> list[str]:
+        """Draw all of them in one process."""
+        return list(_render(tuple(picture.source for picture in pictures)))
+
+
+@lru_cache(maxsize=32)
+def _render(sources: tuple[str, ...]) -> tuple[str, ...]:
+    """One ``dot`` process for all the frames of a figure: starting it costs more than a layout."""
+    if not sources:
+        return ()
+    rendered = _pipe("\n".join(sources), "svg").decode()
+    found = re.findall(r"<svg.*?</svg>", rendered, flags=re.S)
+    if len(found) != len(sources):
+        raise RuntimeError(f"dot drew {len(found)} of {len(sources)} pictures")
+    return tuple(map(_tidy, found))
+
+
+def _pipe(source: str, format: str) -> bytes:
+    try:
+        # Not Source.pipe(): it writes everything before it reads, and dot answers graph by graph,
+        # so with a long film both would wait for ever on a full pipe.
+        return graphviz.pipe("dot", format, source.encode(), quiet=True)
+    except graphviz.ExecutableNotFound:
+        raise DotMissing from None
+
+
+def _tidy(svg: str) -> str:
+    """Drop what a page does not need and what would clash in it.
+
+    Graphviz numbers its ids from 1 in every picture; two pictures on one page would share them,
+    and a reference would lead to the wrong one. Ours become ``data-lens`` attributes instead.
+    """
+    svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
+    svg = re.sub(r"<title>.*?</title>\s*", "", svg, flags=re.S)
+    svg = re.sub(r'<g id="a_[^"]*"><a [^>]*>\s*|</a>\s*</g>\s*', "", svg)
+    svg = re.sub(r' id="((?:node|edge)[^"]*)"', r' data-lens="\1"', svg)
+    svg = re.sub(r' (?:id|xml:space|xmlns:xlink)="[^"]*"', "", svg)
+    svg = re.sub(r' font-family="[^"]*"| text-anchor="start"', "", svg)
+    # "transparent", as the versions of Graphviz write it
+    svg = re.sub(
+        r'(fill|stroke)="(?:#fffffe|transparent)"( \1-opacity="0[.0]*")?', r'\1="none"', svg
+    )
+    svg = re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), svg)
+    return svg.replace("\n", "")

@@ -1,0 +1,71 @@
+"""The figure of an :class:`~autograd_lens.explore.Explorer`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Real
+from typing import Any
+
+from ..base import View
+from ..explore import Explorer
+from .figure import Choice, Figure, Frame
+from .text import indent
+
+
+def figure(explorer: Explorer) -> Figure:
+    """Return the figure: one control per choice over the frames of the grid."""
+    choices = tuple(choice(name, values) for name, values in explorer.choices.items())
+    labels = {axis.name: dict(zip(axis.values, axis.labels, strict=True)) for axis in choices}
+    drawn: dict[tuple, View | str] = {}
+
+    def show(chosen: dict[str, Any]) -> View | str:
+        key = tuple(chosen.items())
+        if key not in drawn:  # text, HTML and legend all ask; the reader's function runs once
+            drawn[key] = explorer.draw(**chosen)
+        return drawn[key]
+
+    def draw(**chosen: Any) -> Frame:
+        where = ", ".join(f"{name} = {labels[name].get(v, v)}" for name, v in chosen.items())
+        frame = _frame(show(chosen))
+        return replace(frame, where=where, twin=f"{where}\n{indent(frame.twin, 2)}")
+
+    still = Figure(title(explorer), draw, choices)
+    legend: dict[str, str] = {}
+    for combination in still.grid():
+        shown = show(combination)
+        if isinstance(shown, View):
+            legend |= shown.figure().legend
+    return replace(still, legend=legend)
+
+
+def title(explorer: Explorer) -> str:
+    """The first line of the function's docstring, or its name in words."""
+    doc = (explorer.draw.__doc__ or "").strip().splitlines()
+    return doc[0].rstrip(".") if doc else explorer.draw.__name__.replace("_", " ")
+
+
+def choice(name: str, values: Any) -> Choice:
+    """How a choice is offered: a film, a slider or a menu."""
+    labels = tuple(map(str, values.values())) if isinstance(values, Mapping) else ()
+    offered = tuple(values)
+    if isinstance(values, range) or (labels and offered == tuple(range(len(offered)))):
+        return Choice(name, offered, "film", labels)
+    numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in offered)
+    if numbers and len(offered) > 2 and not labels:
+        return Choice(name, offered, "slider", labels, free=True)
+    return Choice(name, offered, "menu", labels)
+
+
+def _frame(shown: Any) -> Frame:
+    if isinstance(shown, str):
+        return Frame(shown)
+    if not isinstance(shown, View):
+        raise TypeError(
+            f"draw must return a view of the lens or a string, not {type(shown).__name__}"
+        )
+    inner = shown.figure()
+    if inner.choices:
+        raise TypeError("draw must return a still picture; this one has controls of its own")
+    frame = inner.draw()
+    return replace(frame, twin=f"{inner.head}\n{frame.twin}" if inner.head else frame.twin)

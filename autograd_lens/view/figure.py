@@ -1,0 +1,124 @@
+"""The intermediate form between data and its renderings.
+
+A figure is a grid of frames: one choice per axis, one frame per combination. A film has one choice,
+its steps; a still picture has none. Text, HTML and widgets are all made from this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any
+
+
+class Picture(ABC):
+    """Something that can be drawn. A new way of drawing is a new subclass."""
+
+    @abstractmethod
+    def svg(self) -> str:
+        """A complete SVG in the light theme's colours, as for a file.
+
+        Raises:
+            RuntimeError: a program that draws it is missing; the message says what to install.
+        """
+
+    @abstractmethod
+    def png(self) -> bytes:
+        """The same as PNG, at twice its natural size. Raises as :meth:`svg` does."""
+
+    @classmethod
+    def svgs(cls, pictures: Sequence[Picture]) -> list[str]:
+        """The SVGs of several pictures of this class; override where a batch is cheaper."""
+        return [picture.svg() for picture in pictures]
+
+
+@dataclass(frozen=True)
+class Meter:
+    """A bar under the picture: ``value`` of ``total``, named by ``label``."""
+
+    label: str
+    value: float
+    total: float
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a figure shows for one combination of choices.
+
+    Attributes:
+        twin: the same facts as text; compared in CI and read by screen readers.
+        picture: None where there is nothing to draw.
+        where: a few words beside the title: which frame this is.
+        caption: a sentence on what is seen.
+        meter: an optional bar.
+    """
+
+    twin: str
+    picture: Picture | None = None
+    where: str = ""
+    caption: str = ""
+    meter: Meter | None = None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One axis of a figure.
+
+    Attributes:
+        name: the keyword under which ``draw`` receives the value.
+        values: the values on the published page, in order; the first is shown first.
+        control: ``"film"`` (slider with previous, next and play), ``"slider"`` or ``"menu"``.
+        labels: one text per value; by default the value itself.
+        free: in a live notebook, numbers that are not among ``values`` may be typed in.
+    """
+
+    name: str
+    values: tuple[Any, ...]
+    control: str = "menu"
+    labels: tuple[str, ...] = ()
+    free: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise ValueError(f"the choice {self.name!r} has no values")
+        if self.control not in ("film", "slider", "menu"):
+            raise ValueError(f"control must be film, slider or menu, not {self.control!r}")
+        if not self.labels:
+            object.__setattr__(self, "labels", tuple(str(value) for value in self.values))
+        if len(self.labels) != len(self.values):
+            raise ValueError(f"{len(self.values)} values but {len(self.labels)} labels")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawable whole: everything that text, HTML and widgets need.
+
+    Attributes:
+        title: what it shows; the accessible name.
+        draw: called with one keyword per choice, returns the :class:`Frame`.
+        choices: the axes of the grid; none for a still picture.
+        legend: roles of :mod:`~autograd_lens.view.theme` that the pictures use, with their words.
+        head: the first lines of the text twin, above the frames.
+    """
+
+    title: str
+    draw: Callable[..., Frame]
+    choices: tuple[Choice, ...] = ()
+    legend: Mapping[str, str] = field(default_factory=dict)
+    head: str = ""
+
+    def grid(self) -> Iterator[dict[str, Any]]:
+        """Every combination of choices; the last choice varies fastest."""
+        for values in product(*(choice.values for choice in self.choices)):
+            yield {choice.name: value for choice, value in zip(self.choices, values, strict=True)}
+
+    def frames(self) -> list[Frame]:
+        """Every frame, in the order of :meth:`grid`."""
+        return [self.draw(**combination) for combination in self.grid()]
+
+    def text(self) -> str:
+        """The text twin of the whole figure."""
+        parts = [self.head] if self.head else []
+        return "\n".join(parts + [frame.twin for frame in self.frames()])

@@ -1,0 +1,156 @@
+"""A graph as Graphviz source: where boxes and edges stand, which are left out, what is dotted.
+
+A film draws the same picture many times with other :class:`Looks`; everything that will ever be
+written has its place from the start, so nothing moves between frames.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator
+from itertools import islice
+
+from .. import _gc
+from ..graph import GradGraph
+from ..node import Node
+from .dot import quoted
+from .fold import Folded, fold
+from .graph_boxes import STILL, Looks, box
+from .text import clip
+from .theme import FONT, light
+
+DETAILED = 60
+"""Above so many items a picture leaves out formulas and the lines between shared storages, and a
+leaf is a framed row in every node that uses it: an edge across the whole picture can't be followed,
+and a few leaves used everywhere cost ``dot`` minutes."""
+
+
+def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None = None) -> str:
+    """Return DOT source for ``graph``, folded by its own settings unless ``folded`` is given."""
+    with _gc.paused():
+        return _source(graph, folded or fold(graph, graph.max_nodes), looks or Looks())
+
+
+def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
+    detailed = len(folded.items) <= DETAILED
+    inside = set() if detailed else _leaves_as_rows(graph, folded)
+    starts = array("q", (folded.item_of[graph.edges[k].source] for k in folded.links))
+    ends = array("q", (folded.item_of[graph.edges[k].target] for k in folded.links))
+    below = _height(starts, ends, len(graph.nodes))
+    used: dict[int, list[Node]] = {}
+    for start, end in zip(starts, ends, strict=True) if inside else ():
+        if end in inside:
+            used.setdefault(start, []).append(graph.nodes[end])
+
+    def statements() -> Iterator[str]:
+        yield _HEADER if detailed else _HEADER + " mclimit=0.3"
+        for item in folded.items:
+            if item not in inside:
+                yield box(graph, folded, item, used.get(item, ()), looks, detailed)
+        for number, start, end in zip(folded.links, starts, ends, strict=True):
+            if end not in inside:
+                # A heavier edge is drawn straighter: so is then the longest way down.
+                spine = below[start] == below[end] + 1
+                yield _edge(graph, number, start, end, looks, spine)
+        if detailed:
+            yield from _shared_storage(graph, folded, looks)
+        yield "}"
+
+    return "\n".join(_in_chunks(statements()))
+
+
+def _in_chunks(lines: Iterator[str], size: int = 1000) -> Iterator[str]:
+    """Join every ``size`` lines: hundreds of thousands of small strings would double the memory."""
+    while chunk := "\n".join(islice(lines, size)):
+        yield chunk
+
+
+def _height(starts: array[int], ends: array[int], size: int) -> array[int]:
+    """Number of edges on the longest way down from each item (a cycle of groups is cut)."""
+    height = array("q", bytes(8 * size))
+    for start, end in zip(reversed(starts), reversed(ends), strict=True):  # in order of sources
+        if end > start:
+            height[start] = max(height[start], height[end] + 1)
+    return height
+
+
+_HEADER = (
+    "digraph { rankdir=TB ranksep=0.35 nodesep=0.3 bgcolor=transparent "
+    f'node [fontname="{FONT}" fontsize=12 shape=box style="rounded,filled" margin="0.07,0.04" '
+    f'color="{light("line")}" fillcolor="{light("paper")}" fontcolor="{light("ink")}" '
+    'class="op" id="\\N"] '
+    f'edge [fontname="{FONT}" fontsize=11 arrowsize=0.7 color="{light("line")}" '
+    f'fontcolor="{light("muted")}" class="edge"]'
+)
+
+
+def _leaves_as_rows(graph: GradGraph, folded: Folded) -> set[int]:
+    """The leaves that need no box of their own: those used, and by single nodes only."""
+    leaves: dict[int, bool] = {}
+    for number in folded.links:
+        edge = graph.edges[number]
+        if graph.nodes[edge.target].leaf is not None:
+            single = folded.item_of[edge.source] not in folded.joined
+            leaves[edge.target] = leaves.get(edge.target, True) and single
+    return {
+        leaf
+        for leaf, single in leaves.items()
+        if single and folded.item_of[leaf] not in folded.joined
+    }
+
+
+def _edge(
+    graph: GradGraph, number: int, from_item: int, to_item: int, looks: Looks, spine: bool
+) -> str:
+    edge = graph.edges[number]
+    look = looks.edges.get(number, STILL)
+    start, end = f"node{from_item}", f"node{to_item}"
+    words = [f"output {edge.input_nr}"] if len(graph.nodes[edge.target].outputs) > 1 else []
+    words += [look.text] if look.text else []
+    weight = " weight=8" if spine else ""
+    if not words and not look.state:
+        return f"{start} -> {end} [id=edge{number}{weight}]"
+    attributes = [f"id=edge{number}{weight}"]
+    if look.state:
+        attributes.append(f'class="edge {look.state}"')
+    if words:
+        attributes.append(f"label={quoted('  ' + clip(': '.join(words), 44))}")
+    if look.state in ("now", "done"):
+        width = 2.2 if look.state == "now" else 1.2
+        colour = light("gradient")
+        attributes.append(f'color="{colour}" fontcolor="{colour}" penwidth={width}')
+    elif look.state == "wait":
+        attributes.append("style=dashed fontcolor=transparent")
+    elif look.state == "none":
+        attributes.append("style=dotted")
+    return f"{start} -> {end} [{' '.join(attributes)}]"
+
+
+def _shared_storage(graph: GradGraph, folded: Folded, looks: Looks) -> list[str]:
+    """Dotted lines between places that share memory: saved rows, and the leaf they belong to.
+
+    A line to a row that a film shows as let go keeps its room but is not painted.
+    """
+    places: dict[int, list[tuple[str, str, bool]]] = {}  # storage -> (node, end, held)
+    for node in graph.nodes:
+        if folded.item_of[node.index] in folded.joined:
+            continue
+        name, freed = f"node{node.index}", looks.items.get(node.index, STILL).freed
+        if node.leaf is not None:
+            for number in node.leaf.storages:
+                places.setdefault(number, []).insert(0, (name, name, True))
+        for k, saved in enumerate(node.saved):
+            for number in saved.storages:
+                end = f"{name}:s{k}"
+                places.setdefault(number, []).append((name, end, saved.field not in freed))
+    lines = []
+    for number, sharing in places.items():
+        first, first_end, first_held = sharing[0]
+        for k, (other, end, held) in enumerate(sharing[1:]):
+            if other != first:
+                colour = light("saved") if held and first_held else "transparent"
+                lines.append(
+                    f'{end} -> {first_end} [id=edge_s{number}_{k} class="shared" style=dotted '
+                    f'dir=none constraint=false color="{colour}" penwidth=1.4]'
+                )
+    return lines

@@ -1,0 +1,95 @@
+"""A graph as text: the twin of its picture, line for line."""
+
+from __future__ import annotations
+
+from ..graph import GradGraph
+from ..node import Node
+from ..saved import Saved
+from .fold import Folded, fold
+from .text import count
+
+
+def head(graph: GradGraph) -> str:
+    """One line on the whole graph."""
+    leaves = len(graph.leaves)
+    line = (
+        f"graph of {count(len(graph.nodes), 'node')} ({count(leaves, 'leaf', 'leaves')}), "
+        f"{count(len(graph.edges), 'edge')}, depth {graph.depth:,}, saves {graph.saved_bytes:,} B"
+    )
+    if graph.plain_outputs:
+        line += f"; {count(graph.plain_outputs, 'output')} without a graph"
+    return line
+
+
+def twin(graph: GradGraph, folded: Folded | None = None) -> str:
+    """One line per node in engine order, one more for each saved tensor."""
+    folded = folded or fold(graph, graph.max_nodes)
+    following: dict[int, list[str]] = {}
+    for number in folded.links:
+        edge = graph.edges[number]
+        start, end = folded.item_of[edge.source], folded.item_of[edge.target]
+        several = len(graph.nodes[edge.target].outputs) > 1 and end not in folded.joined
+        following.setdefault(start, []).append(f"{end}.{edge.input_nr}" if several else f"{end}")
+    width = len(str(len(graph.nodes) - 1))
+    lines = []
+    for item in folded.items:
+        to = f" -> {', '.join(following[item])}" if item in following else ""
+        if item in folded.joined:
+            joined = folded.joined[item]
+            size = count(len(joined.indices), "node")
+            lines.append(f"{item:>{width}} [{joined.title}: {size}]{to}")
+            continue
+        node = graph.nodes[item]
+        lines.append(f"{node.index:>{width}} {node_words(node)}{to}")
+        lines += [f"{'':>{width}}   {words}" for words in detail_words(graph, node)]
+    return "\n".join(lines)
+
+
+def node_words(node: Node) -> str:
+    """The node in one line: label, kind if it is special, what it makes."""
+    if node.kind == "leaf" and node.leaf is not None:
+        grad = "None" if node.leaf.grad is None else shape_words(node.leaf.grad)
+        return f"{node.label}: leaf {shape_words(node.leaf.shape)}, .grad {grad}"
+    words = node.label if node.kind == "op" else f"{node.label} [{node.kind}]"
+    for number, output in enumerate(node.outputs):
+        if output.name or output.given:
+            which = f" output {number}" if len(node.outputs) > 1 else ""
+            words += f"{which} = {output.name or 'output'} {shape_words(output.shape)}".rstrip()
+    return words
+
+
+def detail_words(graph: GradGraph, node: Node) -> list[str]:
+    """What stands below the node's line: attributes, saved tensors, hooks."""
+    lines = [
+        f"{name} = {text}"
+        for name, text in node.attributes
+        if not name.endswith(("_sizes", "_strides", "_options"))
+    ]
+    lines += [f"saved {saved_words(graph, saved)}" for saved in node.saved]
+    if node.leaf is not None and node.leaf.version:
+        lines.append(f"version {node.leaf.version}")
+    lines += [f"hook: {hook}" for hook in node.hooks]
+    if node.kind == "opaque":
+        lines.append("opaque: shows nothing of what it saved")
+    return lines
+
+
+def saved_words(graph: GradGraph, saved: Saved) -> str:
+    """One saved tensor: field, shape, bytes, storage and whose it is, versions."""
+    if saved.empty:
+        return f"{saved.field}: {'freed' if saved.freed else 'not needed'}"
+    what = f"packed as {saved.kind}" if saved.packed else shape_words(saved.shape)
+    parts = [f"{saved.field}: {what}", f"{saved.bytes:,} B"]
+    for number in saved.storages:
+        name = graph.storage_names.get(number)
+        parts.append(f"storage {number}" + (f" of {name}" if name else ""))
+    if saved.stale:
+        parts.append(f"CHANGED: version {saved.version}, saved at {saved.saved_version}")
+    elif saved.version:
+        parts.append(f"version {saved.version}")
+    return ", ".join(parts)
+
+
+def shape_words(shape: tuple | None) -> str:
+    """``(2, 3)``; empty where a tensor has no shape."""
+    return "" if shape is None else str(tuple(shape)).replace("'", "")

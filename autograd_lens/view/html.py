@@ -1,0 +1,190 @@
+"""A figure as self-contained HTML: no kernel, no network, no ids, either theme.
+
+The first frame stands in the page, so it is there without JavaScript; the others wait in
+``<template>`` elements. One guarded, delegated listener (``player.js``) comes with every figure and
+serves all of them, since each notebook output may be a document of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from .dot import DotMissing
+from .figure import Choice, Figure, Frame
+from .theme import follow_theme, variables
+
+MAX_FRAMES = 200
+"""More frames than this make a page that no phone opens."""
+
+
+def figure_html(figure: Figure, *, page: bool = False) -> str:
+    """Return the figure as one ``<figure>`` element, or as a whole document.
+
+    Raises:
+        ValueError: the choices make more than ``MAX_FRAMES`` frames.
+    """
+    number = 1
+    for choice in figure.choices:
+        number *= len(choice.values)
+    if number > MAX_FRAMES:
+        raise ValueError(
+            f"the choices make {number} frames, and a page takes {MAX_FRAMES}: offer fewer values"
+        )
+    frames = figure.frames()
+    pictures, advice = render_pictures(frames)
+    parts = [frame_parts(frame, svg) for frame, svg in zip(frames, pictures, strict=True)]
+    body = shell(
+        figure,
+        parts[0],
+        controls="".join(map(_control, figure.choices)),
+        twins=[frame.twin for frame in frames],
+        advice=advice,
+        templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
+    )
+    if not page:
+        return body
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(figure.title)}</title></head><body>{body}</body></html>\n"
+    )
+
+
+def shell(
+    figure: Figure,
+    first: dict[str, str],
+    *,
+    controls: str = "",
+    twins: list[str],
+    advice: str = "",
+    templates: str = "",
+) -> str:
+    """The element around a frame; widgets use it too, without controls."""
+    head = f"{figure.head}\n" if figure.head else ""
+    legend = "".join(
+        f'<span><i class="lens-key lens-{role}"></i>{escape(words)}</span>'
+        for role, words in figure.legend.items()
+    )
+    pres = "".join(
+        f'<pre tabindex="0"{"" if k else " class=lens-now"}>{escape(twin)}</pre>'
+        for k, twin in enumerate(twins)
+    )
+    live = ' aria-live="polite"' if controls else ""
+    return (
+        f'<figure class="lens" role="group" aria-label="{escape(figure.title)}">'
+        f"<style>{style()}</style>"
+        f'<div class="lens-head"><b>{escape(figure.title)}</b>'
+        f'<span class="lens-where">{first["lens-where"]}</span>'
+        f'<span class="lens-legend">{legend}</span></div>'
+        f'<div class="lens-stage" tabindex="0" role="group" aria-label="picture">'
+        f"{first['lens-stage']}</div>"
+        + (f'<div class="lens-controls">{controls}</div>' if controls else "")
+        + f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
+        + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
+        + f"<details{' open' if advice else ''}><summary>as text</summary>"
+        f'<div class="lens-twin">{f"<p>{escape(head.strip())}</p>" if head else ""}{pres}</div>'
+        f"</details></figcaption>{templates}"
+        + (f"<script>{script()}</script>" if controls else "")
+        + "</figure>"
+    )
+
+
+def frame_parts(frame: Frame, svg: str) -> dict[str, str]:
+    """The parts of a frame that change, by the class of the element that holds them."""
+    meter = ""
+    if frame.meter is not None:
+        share = 100 * frame.meter.value / frame.meter.total if frame.meter.total else 0
+        meter = (
+            f'<div class="lens-meter">{escape(frame.meter.label)}'
+            f'<div><i style="width:{share:.4g}%"></i></div></div>'
+        )
+    stage = svg
+    if frame.picture is None:  # nothing to draw: the text is the picture
+        stage = f'<pre class="lens-text">{escape(frame.twin)}</pre>'
+    return {
+        "lens-where": escape(frame.where),
+        "lens-stage": stage + meter,
+        "lens-caption": escape(frame.caption),
+    }
+
+
+def _wrapped(parts: list[dict[str, str]]) -> list[str]:
+    if len(parts) == 1:
+        return []
+    return [
+        "".join(f"<div class={name}>{inner}</div>" for name, inner in part.items())
+        for part in parts
+    ]
+
+
+def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
+    """Return an inline SVG for every frame, and advice if a program to draw them is missing."""
+    svgs = [""] * len(frames)
+    by_class: dict[type, list[int]] = {}
+    for number, frame in enumerate(frames):
+        if frame.picture is not None:
+            by_class.setdefault(type(frame.picture), []).append(number)
+    for kind, numbers in by_class.items():
+        try:
+            drawn = kind.svgs([frames[number].picture for number in numbers])
+        except DotMissing as missing:
+            return svgs, str(missing)
+        for number, svg in zip(numbers, drawn, strict=True):
+            svgs[number] = inline(svg, frames[number].caption or frames[number].where)
+    return svgs, ""
+
+
+def inline(svg: str, name: str) -> str:
+    """An SVG for use in a page: themed, named, as wide as it is or a little less."""
+    box = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', svg)
+    if box is None:
+        raise ValueError("the SVG has no viewBox")
+    width = float(box[1]) * 4 / 3  # Graphviz and Matplotlib measure in points
+    opening = (
+        f'<svg viewBox="{box[0][9:-1]}" role="img" aria-label="{escape(name or "picture")}" '
+        f'style="max-width:{width:.0f}px;min-width:{min(width, max(250, width * 0.8)):.0f}px"'
+    )
+    return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
+
+
+def _control(choice: Choice) -> str:
+    name, size = escape(choice.name), len(choice.values)
+    labels = escape(json.dumps(choice.labels, ensure_ascii=False))
+    if choice.control == "menu":
+        options = "".join(f"<option>{escape(label)}</option>" for label in choice.labels)
+        menu = f'<select class="lens-choice" data-size="{size}">{options}</select>'
+        return f"<label>{name} {menu}</label>"
+    slider = (
+        f'<input type="range" class="lens-choice" aria-label="{name}" min="0" max="{size - 1}" '
+        f'value="0" data-size="{size}" data-labels="{labels}">'
+    )
+    shown = f"<output>{escape(choice.labels[0])}</output>"
+    if choice.control == "slider":
+        return f"<label>{name} {slider}{shown}</label>"
+    return (
+        f'<span class="lens-film"><button type="button" class="lens-prev" '
+        f'aria-label="previous {name}">‹</button>{slider}{shown}'
+        f'<button type="button" class="lens-next" aria-label="next {name}">›</button>'
+        f'<button type="button" class="lens-play" aria-label="play">▶</button></span>'
+    )
+
+
+@cache
+def style() -> str:
+    """The CSS of every figure."""
+    return variables() + _asset("figure.css")
+
+
+@cache
+def script() -> str:
+    """The JavaScript of every figure."""
+    return _asset("player.js")
+
+
+def _asset(name: str) -> str:
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"/\*.*?\*/|\n\s*", "", text, flags=re.S)

@@ -1,0 +1,75 @@
+"""Run every measurement in fresh processes and print tables: ``make bench``.
+
+Each number is the median of an odd number of alternating runs. CPU time, not wall-clock time, where
+one process works alone: the machine may be shared. Nothing here fails on a slow machine.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import sys
+
+RUNS = 5
+
+
+def measure(task: str, limit: float | None = None) -> dict[str, float]:
+    """Run one task of ``benchmarks.tasks`` in a new process; an empty result means it ran too long.
+
+    The stack is large so that torchviz, which recurses, can walk a long chain.
+    """
+    command = [sys.executable, "-m", "benchmarks.tasks", task]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=True)
+    except subprocess.TimeoutExpired:
+        return {}
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"{task} failed:\n{error.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def alternate(tasks: tuple[str, ...], runs: int = RUNS) -> list[dict[str, float]]:
+    """Medians of several tasks, run in turn so that a busy moment hits all of them."""
+    results: list[list[dict[str, float]]] = [[] for _ in tasks]
+    for _ in range(runs):
+        for number, task in enumerate(tasks):
+            results[number].append(measure(task))
+    return [
+        {key: statistics.median(run[key] for run in several) for key in several[0]}
+        for several in results
+    ]
+
+
+def main() -> None:
+    """Print the tables."""
+    print("Graph of a chain of 100,000 additions, complete DOT, against torchviz")
+    lens, torchviz = alternate(("chain lens", "chain torchviz"))
+    _row("CPU seconds", lens["seconds"], torchviz["seconds"], "s", 2)
+    _row("memory above the chain's own", lens["megabytes"], torchviz["megabytes"], "MB", 0)
+
+    print("\nAttributes and saved tensors on, against torchviz")
+    for model in ("conv_net", "transformer"):
+        lens, torchviz = alternate((f"{model} lens", f"{model} torchviz"))
+        _row(f"{model}: DOT", 1e3 * lens["dot"], 1e3 * torchviz["dot"], "ms", 1)
+        _row(f"{model}: SVG", 1e3 * lens["svg"], 1e3 * torchviz["svg"], "ms", 0)
+
+    print("\nRNN of 500 steps as SVG, nothing folded")
+    lens, _ = alternate(("rnn lens", "rnn lens"), 1)
+    peer = measure("rnn torchviz", limit=60)
+    words = f"{peer['svg']:.1f} s" if peer else "more than 60 s, stopped"
+    print(f"  lens {lens['svg']:.1f} s of dot (limit 10 s), torchviz {words}")
+
+    print("\nrecord_backward against a plain backward, same model")
+    for model in ("mlp", "conv_net", "transformer", "rnn"):
+        (times,) = alternate((f"{model} backward",), 1)
+        _row(model, 1e3 * times["recorded"], 1e3 * times["plain"], "ms", 1)
+
+
+def _row(name: str, ours: float, theirs: float, unit: str, digits: int) -> None:
+    ratio = ours / theirs if theirs else float("nan")
+    print(f"  {name:32} {ours:8.{digits}f} {unit}  {theirs:8.{digits}f} {unit}  ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()

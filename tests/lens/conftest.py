@@ -1,0 +1,21 @@
+"""Makes the helpers beside this file importable, and every test start from the same numbers."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+import autograd_lens  # noqa: F401  (before torch: it quiets the profiler)
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        # PyTorch's own words on prototypes and on create_graph; not what is tested here.
+        warnings.simplefilter("ignore", UserWarning)
+        yield

@@ -1,0 +1,184 @@
+"""Every page of the built book, in a real browser with the network closed."""
+
+import re
+from pathlib import Path
+
+import checks
+import files
+import pytest
+import yaml
+
+pytestmark = pytest.mark.needs("chromium", "dot")
+
+ROOT = Path(__file__).parents[2]
+LIMIT_KB = 500
+
+
+def sources() -> list[str]:
+    """The documents of the table of contents, without suffix."""
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    chapters = [c for part in toc.get("parts", [toc]) for c in part["chapters"]]
+    sections = [s for c in chapters for s in c.get("sections", [])]
+    return [toc["root"], *(entry["file"] for entry in [*chapters, *sections])]
+
+
+PAGES = ["index.html", *(f"{name}.html" for name in sources()), "search.html"]
+every_page = pytest.mark.parametrize("name", PAGES)
+both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
+both_widths = pytest.mark.parametrize("width", [390, 1200])
+
+
+def test_the_pages_are_those_of_the_table_of_contents(site):
+    assert files.pages(site) == sorted(PAGES)
+
+
+@every_page
+@both_themes
+def test_loads_without_an_error_and_asks_no_other_host(visit, name, theme):
+    page, journal = visit(name, theme=theme)
+    assert journal.bytes, "nothing was loaded at all"
+    assert journal.problems == []
+
+
+def test_names_no_other_host(site):
+    assert files.foreign(site) == []
+
+
+def test_every_link_leads_somewhere(site):
+    assert files.dead_links(site) == []
+
+
+@every_page
+@both_widths
+@both_themes
+def test_fits_its_width(visit, name, width, theme):
+    page, _ = visit(name, width=width, theme=theme)
+    checks.unfold(page)
+    assert checks.too_wide(page) + checks.clipped_maths(page) == []
+
+
+@every_page
+def test_controls_work_by_keyboard(visit, name):
+    page, journal = visit(name)
+    assert checks.dead_controls(page) + checks.broken_references(page) + journal.problems == []
+
+
+@every_page
+def test_figures_have_name_and_twin(visit, name):
+    page, _ = visit(name)
+    assert checks.unnamed_figures(page) + checks.broken_references(page) == []
+
+
+@every_page
+def test_without_script_the_first_frame_and_the_twin_are_there(visit, name):
+    page, _ = visit(name, script=False)
+    assert checks.hidden_without_script(page) == []
+
+
+@both_themes
+def test_without_script_the_colours_of_the_theme_are_there(visit, theme):
+    page, _ = visit("book/index.html", script=False, theme=theme)
+    colours = page.evaluate(
+        "() => ['--pst-color-text-base', '--pst-color-surface', '--pst-color-link'].map("
+        "name => getComputedStyle(document.documentElement).getPropertyValue(name))"
+    )
+    assert all(colours)
+
+
+@both_themes
+def test_the_first_paint_has_the_theme_of_the_system(visit, theme):
+    page, _ = visit("book/index.html", theme=theme)
+    page.evaluate("() => localStorage.clear()")
+    page.route("**/*.js*", lambda route: route.abort())  # the theme's script comes later
+    page.reload()
+    assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+
+
+@pytest.mark.parametrize("source", sources())
+def test_maths_is_drawn_in_the_build(visit, source):
+    page, _ = visit(f"{source}.html", script=False)
+    path = next(p for suffix in ("ipynb", "md") if (p := ROOT / f"{source}.{suffix}").exists())
+    drawn = page.locator("article .katex").count()
+    assert drawn == len(list(files.formulas(path)))
+    assert checks.raw_maths(page) == []
+
+
+@every_page
+@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1200, "dark")])
+def test_has_no_serious_barrier(visit, name, width, theme):
+    page, _ = visit(name, width=width, theme=theme)
+    checks.unfold(page)
+    assert checks.barriers(page) == []
+
+
+@every_page
+def test_is_light(visit, name, record_property):
+    page, journal = visit(name)
+    weight = sum(journal.bytes.values()) / 1000
+    heaviest = sorted(journal.bytes.items(), key=lambda item: -item[1])[:4]
+    parts = [f"{url.split('/')[-1].split('?')[0]} {size // 1000}" for url, size in heaviest]
+    line = f"{name}: {weight:.0f} KB in {len(journal.bytes)} files ({', '.join(parts)})"
+    record_property("page weight", line)
+    assert weight <= LIMIT_KB
+
+
+def test_the_root_page_leads_to_the_book_without_script(visit):
+    page, _ = visit("index.html", script=False)
+    page.wait_for_url("**/book/index.html")
+
+
+def search(page, word):
+    """Type a word into the search dialog, as a reader does."""
+    page.keyboard.press("Control+k")
+    page.locator("#pst-search-dialog input[type=search]").press_sequentially(word)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/search.html?*")
+    page.locator("#search-results .search-summary").get_by_text("earch").wait_for()
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_search_finds_a_word_and_leads_to_it(visit, width):
+    page, journal = visit("book/index.html", width=width)
+    search(page, "backward")
+    result = page.locator("#search-results li a").first
+    result.press("Enter")
+    page.wait_for_url(re.compile(r"/book/[^/]+\.html"))
+    assert "backward" in page.locator("article").inner_text()
+    assert journal.problems == []
+
+
+def test_search_finds_nothing_where_nothing_is(visit):
+    page, _ = visit("book/index.html")
+    search(page, "xylophonequartet")
+    page.get_by_text("did not match any documents").wait_for()
+    assert page.locator("#search-results li a").count() == 0
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_theme_switch_turns_the_page_dark_and_back(visit, width):
+    page, journal = visit("book/index.html", width=width)
+
+    def colours():
+        return page.evaluate(
+            "() => [document.documentElement.dataset.theme,"
+            " getComputedStyle(document.body).backgroundColor]"
+        )
+
+    seen = set()
+    switch = page.locator("button.theme-switch-button:visible").first
+    for _ in range(3):
+        switch.press("Enter")
+        seen.add(tuple(colours()))
+    assert {theme for theme, _ in seen} == {"light", "dark"}
+    assert len({background for _, background in seen}) == 2
+    assert journal.problems == []
+
+
+def test_icons_are_drawn_without_a_script(visit):
+    page, journal = visit("book/index.html", script=False)
+    drawn = page.evaluate(
+        "async () => { await document.fonts.ready; return"
+        " [...document.fonts].filter(f => f.status === 'loaded').map(f => f.family) }"
+    )
+    assert any("Font Awesome" in family for family in drawn)
+    assert not any("fontawesome.js" in url for url in journal.bytes)

@@ -1,0 +1,1 @@
+"""What looks after this repository: notebooks, their gates, the repository's address."""
