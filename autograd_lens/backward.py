@@ -120,26 +120,43 @@ def record_backward(
     ``retain_graph=True``.
 
     Args:
-        output: a tensor, or a list or tuple of tensors.
+        output: a tensor, or any nesting of lists, tuples and dicts with tensors in it.
         gradient: the gradient of ``output`` (the vector of the VJP); may be left out if it is a
-            scalar. One per tensor if ``output`` is a list.
+            scalar. One per tensor if there are several.
         names: names for tensors, as in :func:`autograd_lens.graph`.
         retain_graph, create_graph, inputs: as in ``torch.autograd.backward``.
 
     Raises:
-        TypeError: ``output`` is no tensor.
+        TypeError: ``output`` or ``gradient`` holds no tensor.
         ValueError: ``output`` has no graph.
         Exception: whatever the backward itself raises; all hooks are removed by then.
     """
     known = Names(names)
-    roots, plain = find_roots(output)
+    outputs = _torch.tensors_in(output)
+    if not outputs:
+        raise TypeError(f"output must be a tensor, or tensors in a list, not {_type_name(output)}")
+    if gradient is not None and not _all_tensors(gradient):
+        raise TypeError(
+            f"gradient must be a tensor, or one per output, not {_type_name(gradient)}; "
+            "names for tensors go in names="
+        )
+    roots, plain = find_roots(outputs)
     captured = capture(roots, known)
     graph = GradGraph.of(captured, len(plain))
     recorder = _Recorder(graph, captured.live, known)
     before = recorder.held_bytes
     with recorder:
-        torch.autograd.backward(output, gradient, retain_graph, create_graph, inputs=inputs)
+        torch.autograd.backward(outputs, gradient, retain_graph, create_graph, inputs=inputs)
     return BackwardRecording(graph, recorder.finished(), before)
+
+
+def _type_name(value: Any) -> str:
+    return f"a {type(value).__name__}"
+
+
+def _all_tensors(gradient: Any) -> bool:
+    several = gradient if isinstance(gradient, (list, tuple)) else (gradient,)
+    return all(one is None or isinstance(one, torch.Tensor) for one in several)
 
 
 class _Recorder:

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from .view.figure import Figure
 
 
+MAX_FRAMES = 200
+"""A figure with more frames makes a page that no phone opens."""
+
+
 class View:
     """Plain data in attributes; ``print`` gives the text twin, a notebook the picture."""
 

@@ -84,29 +84,31 @@ def capture(roots: list[tuple[Any, int]], known: Names) -> Captured:
         hooks = _tensor_hooks(known)
         storages = Storages()
         describe = _Describer(known, set(roots), storages)
-        edges, no_grad_inputs = _edges(links)
+        indices = list(range(len(live)))  # the same number objects in nodes and edges
+        edges, no_grad_inputs = _edges(links, indices)
         numbers = _torch.sequence_nrs(live)
         nodes = tuple(
             [
-                describe(k, node, no_grad_inputs.get(k, ()), hooks.get(node, ()), numbers[k])
-                for k, node in enumerate(live)
+                describe(k, node, no_grad_inputs.get(k, ()), hooks.get(node, ()), nr)
+                for k, node, nr in zip(indices, live, numbers, strict=True)
             ]
         )
         sizes = tuple(storages.sizes)
         return Captured(nodes, edges, sizes, _storage_names(nodes, known, storages), live)
 
 
-def _edges(links: Edges) -> tuple[tuple[Edge, ...], dict[int, tuple[int, ...]]]:
+def _edges(links: Edges, indices: list[int]) -> tuple[tuple[Edge, ...], dict[int, tuple[int, ...]]]:
     """The edges as data, and by node the slots where none leaves."""
     edges, missing = [], {}
     bounds, targets, input_nrs = links.bounds, links.targets, links.input_nrs
-    for source in range(len(bounds) - 1):
+    for source in indices:
         start = bounds[source]
         for place in range(start, bounds[source + 1]):
             if targets[place] < 0:
                 missing[source] = (*missing.get(source, ()), place - start)
             else:
-                edges.append(Edge(source, targets[place], place - start, input_nrs[place]))
+                target = indices[targets[place]]
+                edges.append(Edge(source, target, place - start, input_nrs[place]))
     return tuple(edges), missing
 
 

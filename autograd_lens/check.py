@@ -6,6 +6,7 @@ hidden unless it is asked for, so a check can stand beside an exercise.
 
 from __future__ import annotations
 
+import cmath
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,9 @@ class Check(View):
     def ok(self) -> bool:
         """True for ``"exact"`` and ``"close"``."""
         return self.verdict in ("exact", "close")
+
+    def __bool__(self) -> bool:
+        return self.ok
 
     def require(self) -> None:
         """Raise AssertionError with the message of the verdict unless it is ``ok``."""
@@ -80,7 +84,11 @@ def _compare(actual: Any, expected: Any) -> _Result:
 
 
 def _type_name(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+    if value is None:
+        return "None"
+    kind = type(value)
+    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _wrong_type(actual: Any, wanted: str) -> _Result:
@@ -94,43 +102,67 @@ def _compare_plain(actual: Any, expected: Any) -> _Result:
 
 
 def _compare_numbers(actual: Any, expected: complex) -> _Result:
-    if isinstance(actual, torch.Tensor) and actual.dim() == 0:
+    if getattr(actual, "ndim", None) == 0 and hasattr(actual, "item"):  # a 0-d tensor or array
         actual = actual.item()
     if isinstance(actual, bool) or not isinstance(actual, (int, float, complex)):
         return _wrong_type(actual, "a number")
-    if actual == expected:
+    if actual == expected or (actual != actual and expected != expected):
         return "exact", "", ()
-    near = torch.isclose(torch.tensor(complex(actual)), torch.tensor(complex(expected)))
-    return ("close", "", ()) if near else ("differs", f"{actual:g} is not it", ())
+    whole = isinstance(actual, int) and isinstance(expected, int)
+    if not whole and _near(actual, expected):
+        return "close", "", ()
+    return "differs", f"{str(actual)[:30]} is not it", ()
+
+
+def _near(actual: complex, expected: complex) -> bool:
+    """Equal to six digits; next to zero, both smaller than anything that is not rounding."""
+    try:
+        return cmath.isclose(actual, expected, rel_tol=1e-6, abs_tol=1e-12)
+    except OverflowError:  # an integer beyond any float
+        return False
 
 
 def _compare_tensors(actual: Any, expected: torch.Tensor) -> _Result:
     if not isinstance(actual, torch.Tensor):
         return _wrong_type(actual, "a tensor")
+    if actual.layout != expected.layout or actual.is_nested != expected.is_nested:
+        return "wrong type", f"layout {actual.layout}, not {expected.layout}", ()
+    if expected.is_nested:
+        return _compare_sequences(list(actual.unbind()), list(expected.unbind()))
     if actual.shape != expected.shape:
         return "wrong shape", f"{tuple(actual.shape)}, not {tuple(expected.shape)}", ()
     if actual.dtype != expected.dtype:
         return "wrong dtype", f"{actual.dtype}, not {expected.dtype}", ()
-    actual, expected = actual.detach().cpu(), expected.detach().cpu()
+    if actual.is_meta or expected.is_meta:
+        return "wrong type", "a meta tensor has no values to compare", ()
+    actual, expected = _plain(actual), _plain(expected)
     if torch.equal(actual, expected):
         return "exact", "", ()
-    right = torch.isclose(actual, expected, equal_nan=True, **_tolerance(expected.dtype))
+    right = torch.isclose(actual, expected, rtol=0, atol=_rounding(expected), equal_nan=True)
     if right.all():
         return "close", "", ()
-    at = [tuple(map(int, place)) for place in (~right).nonzero()]
-    places = ", ".join(str(list(place)) for place in at[:3]) + (", …" if len(at) > 3 else "")
-    rows = (~right).reshape(-1, right.shape[-1] if right.dim() else 1).tolist()
     if right.dim() == 0:
         return "differs", f"{actual.item():g} is not it", ()
+    at = [tuple(map(int, place)) for place in (~right).nonzero()]
+    places = ", ".join(str(list(place)) for place in at[:3]) + (", …" if len(at) > 3 else "")
+    rows = (~right).reshape(-1, right.shape[-1]).tolist()
     detail = f"at {places} ({len(at)} of {right.numel()} elements)"
     return "differs", detail, tuple(map(tuple, rows))
 
 
-def _tolerance(dtype: torch.dtype) -> dict[str, float]:
-    """Room for another order of summation: about 1e-6 in float32, nothing for integers."""
-    if not (dtype.is_floating_point or dtype.is_complex):
-        return {"rtol": 0.0, "atol": 0.0}
-    return {"rtol": 8 * torch.finfo(dtype).eps, "atol": 8 * torch.finfo(dtype).eps}
+def _plain(tensor: torch.Tensor) -> torch.Tensor:
+    """The values, dense and on the CPU."""
+    tensor = tensor.detach()
+    return (tensor if tensor.layout == torch.strided else tensor.to_dense()).cpu()
+
+
+def _rounding(expected: torch.Tensor) -> float:
+    """Room for another order of summation, measured by the largest value; none for integers."""
+    if not (expected.is_floating_point() or expected.is_complex()):
+        return 0.0
+    sizes = expected.abs()
+    sizes = sizes[sizes.isfinite()]
+    return 8 * torch.finfo(expected.dtype).eps * float(sizes.max()) if sizes.numel() else 0.0
 
 
 def _compare_sequences(actual: Any, expected: Sequence[Any]) -> _Result:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
-from .base import View
+from .base import MAX_FRAMES, View
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,13 +40,19 @@ def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
 
     Raises:
         TypeError: ``draw`` is not a function, or a choice is not a collection of values.
-        ValueError: there is no choice, or one without values.
+        ValueError: there is no choice, one without values, or too many combinations.
     """
     if not callable(draw):
         raise TypeError(f"draw must be a function of the choices, not {type(draw).__name__}")
     choices = {name: _collected(name, values) for name, values in choices.items()}
     if not choices:
         raise ValueError("explore needs at least one choice, such as size=[1, 2, 4]")
+    number = prod(map(len, choices.values()))
+    if number > MAX_FRAMES:
+        raise ValueError(
+            f"the choices make {number:,} frames, and a figure takes {MAX_FRAMES}: "
+            "offer fewer values"
+        )
     return Explorer(draw, choices)
 
 

@@ -12,13 +12,12 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
-from types import MappingProxyType
 
 import yaml
 
 from . import _torch
 
-_NONE: Mapping[str, str] = MappingProxyType({})
+_NONE: Mapping[str, str] = {}
 
 
 def formula(node_name: str) -> Mapping[str, str]:
@@ -54,7 +53,7 @@ def _table() -> dict[str, Mapping[str, str]]:
             if not formulas:
                 continue
             prefix = _prefix(operator) + ("" if key == "Default" else key)
-            table[f"{prefix}{seen[prefix]}"] = MappingProxyType(formulas)
+            table[f"{prefix}{seen[prefix]}"] = formulas
             seen[prefix] += 1
     return table
 

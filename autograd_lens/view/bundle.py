@@ -41,6 +41,7 @@ def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
     suffix = path.suffix.lower()
     if suffix not in (".svg", ".png", ".html", ".txt"):
         raise ValueError(f"save to .svg, .png, .html or .txt, not {path.suffix or path.name!r}")
+    _check_choice(figure, choice)
     if suffix == ".html":
         page = figure_html(figure, page=True)
         path.write_text(page, encoding="utf-8")
@@ -59,18 +60,19 @@ def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
 
 
 def frame_for(figure: Figure, choice: dict[str, Any]) -> Any:
-    """Draw one frame: the first of each choice, except where ``choice`` says otherwise.
+    """Draw one frame: the first of each choice, except where ``choice`` says otherwise."""
+    first = {axis.name: axis.values[0] for axis in figure.choices}
+    return figure.draw(**(first | choice))
 
-    Raises:
-        ValueError: ``choice`` names something that the figure does not offer.
-    """
+
+def _check_choice(figure: Figure, choice: dict[str, Any]) -> None:
+    """Raise ValueError if ``choice`` names something that the figure does not offer."""
     offered = {axis.name: axis for axis in figure.choices}
     for name, value in choice.items():
         if name not in offered:
             raise ValueError(f"no choice {name!r}; this figure has {', '.join(offered) or 'none'}")
         if value not in offered[name].values and not offered[name].free:
-            raise ValueError(
-                f"{name} can be one of {', '.join(offered[name].labels)}; not {value!r}"
-            )
-    first = {axis.name: axis.values[0] for axis in figure.choices}
-    return figure.draw(**(first | choice))
+            values = [repr(one) for one in offered[name].values]
+            if len(values) > 8:
+                values[3:-1] = ["…"]
+            raise ValueError(f"{name} can be {', '.join(values)}; not {value!r}")

@@ -13,12 +13,10 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 
+from ..base import MAX_FRAMES
 from .dot import DotMissing
 from .figure import Choice, Figure, Frame
 from .theme import follow_theme, variables
-
-MAX_FRAMES = 200
-"""More frames than this make a page that no phone opens."""
 
 
 def figure_html(figure: Figure, *, page: bool = False) -> str:

@@ -22,38 +22,46 @@
       c.nextElementSibling.value = label;
     });
   };
-  const move = (f, by) => {
-    const c = f.querySelector(".lens-film .lens-choice");
+  /* A film is one choice with its buttons; a figure may have several. */
+  const move = (film, by) => {
+    const c = film.querySelector(".lens-choice");
     const to = +c.value + by;
     if (to < 0 || to > +c.max) return false;
     c.value = to;
-    show(f);
+    show(film.closest("figure.lens"));
     return to < +c.max;
   };
-  const stop = f => {
-    w.clearInterval(f.lensTimer);
-    f.lensTimer = 0;
-    const b = f.querySelector(".lens-play");
-    if (b) { b.textContent = "▶"; b.setAttribute("aria-label", "play"); };
+  const face = (film, sign, name) => {
+    const b = film.querySelector(".lens-play");
+    b.textContent = sign;
+    b.setAttribute("aria-label", name);
   };
-  const play = f => {
-    const c = f.querySelector(".lens-film .lens-choice");
-    if (c.value === c.max) { c.value = 0; show(f); } else move(f, 1);
-    const b = f.querySelector(".lens-play");
-    b.textContent = "❚❚";
-    b.setAttribute("aria-label", "pause");
-    f.lensTimer = w.setInterval(() => { if (!f.isConnected || !move(f, 1)) stop(f); }, 1300);
+  const stop = film => {
+    if (!film.lensTimer) return;
+    w.clearInterval(film.lensTimer);
+    film.lensTimer = 0;
+    face(film, "▶", "play");
+  };
+  const play = film => {
+    const c = film.querySelector(".lens-choice");
+    move(film, c.value === c.max ? -c.max : 1);
+    face(film, "❚❚", "pause");
+    film.lensTimer = w.setInterval(() => { if (!film.isConnected || !move(film, 1)) stop(film); }, 1300);
   };
   d.addEventListener("input", e => {
     const f = figureOf(e);
-    if (f && e.target.matches(".lens-choice")) { stop(f); show(f); };
+    if (!f || !e.target.matches(".lens-choice")) return;
+    f.querySelectorAll(".lens-film").forEach(stop);
+    show(f);
   });
   d.addEventListener("click", e => {
-    const f = figureOf(e);
-    const b = f && e.target.closest("button");
-    if (!b) return;
-    if (b.matches(".lens-play")) { if (f.lensTimer) stop(f); else play(f); }
-    else if (b.matches(".lens-prev")) { stop(f); move(f, -1); }
-    else if (b.matches(".lens-next")) { stop(f); move(f, 1); };
+    const b = figureOf(e) && e.target.closest("button");
+    const film = b && b.closest(".lens-film");
+    if (!film) return;
+    const playing = film.lensTimer;
+    stop(film);
+    if (b.matches(".lens-prev")) move(film, -1);
+    else if (b.matches(".lens-next")) move(film, 1);
+    else if (!playing) play(film);
   });
 })(window);
