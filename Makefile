@@ -49,7 +49,7 @@ outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=boo
 	$(BIN)/python -m tools.gates $(NOTEBOOKS)
 
 lab: $(STAMP)  ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab book
+	$(BIN)/jupyter lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
 bench: $(STAMP)  ## measure the lens against torchviz and a plain backward
 	$(BIN)/python -m benchmarks
@@ -58,5 +58,7 @@ clean:  ## remove what was built; .venv stays
 	rm -rf _build .ruff_cache .hypothesis *.egg-info
 	find autograd_lens benchmarks book labs tests tools _ext \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} + 2>/dev/null || true
 
+# Through the environment: an address is data, and a quote in it must not become shell code.
+set-repository: export URL := $(value URL)
 set-repository:  ## write the repository's address wherever it stands (URL=https://github.com/OWNER/NAME)
-	@$(PYTHON) -m tools.set_repository '$(URL)'
+	@$(PYTHON) -m tools.set_repository "$$URL"

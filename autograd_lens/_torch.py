@@ -1,8 +1,8 @@
 """The one place where the lens touches what PyTorch does not promise to keep.
 
-Everything private that the package needs stands here, with the reason, and fails with
-:class:`LensUnsupported` when a PyTorch release has taken it away. A reader need not be the first to
-notice: ``tests/lens/test_torch_surface.py`` is.
+Everything private that the package needs stands here, with the reason. What would be missed in
+silence is looked for once (:func:`require`) and fails with :class:`LensUnsupported`. A reader need
+not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 
 - ``node._raw_saved_*``: the public ``_saved_*`` runs unpack hooks (a checkpoint recomputes), and
   raises on a freed graph or a changed tensor; the raw one only looks.
@@ -39,6 +39,25 @@ def _unsupported(what: str) -> LensUnsupported:
     return LensUnsupported(
         f"torch {torch.__version__} has no {what}; autograd_lens supports torch 2.11 to 2.15"
     )
+
+
+@cache
+def require() -> None:
+    """Look once for what a walk would otherwise take for absent, without running an operation.
+
+    Raises:
+        LensUnsupported: this PyTorch names saved tensors in another way.
+    """
+    multiply = getattr(getattr(torch._C, "_functions", None), "MulBackward0", None)
+    if multiply is not None and not raw_fields(multiply):
+        raise _unsupported("_raw_saved_* on graph nodes")
+    saved_tensor = getattr(getattr(torch._C, "_autograd", None), "SavedTensor", None)
+    for name in ("data", "unpack_hook"):
+        if not hasattr(saved_tensor, name):
+            raise _unsupported(f"SavedTensor.{name}")
+    for name in ("_version", "_backward_hooks", "_post_accumulate_grad_hooks"):
+        if not hasattr(torch.Tensor, name):
+            raise _unsupported(f"Tensor.{name}")
 
 
 def tensors_and_nodes_in(tree: Any) -> tuple[list[torch.Tensor], list[Any]]:

@@ -1,11 +1,11 @@
 """Record one real backward: what ran, in which order, with which gradients.
 
-A pre-hook and a hook on every node watch it; they take numbers and keep no tensor, since a kept
-gradient could not become ``.grad`` (the engine would copy it) and a kept saved tensor would not be
+A pre-hook and a hook on every node watch it; they take numbers and keep no tensor: of a kept
+gradient ``AccumulateGrad`` would make a copy for ``.grad``, and a kept saved tensor would not be
 freed. All of them are removed afterwards, whatever happens.
 
-Not seen: the inside of a re-entrant checkpoint (it runs a backward of its own), and the node
-inside ``CopySlices``.
+Not seen: the nodes inside a re-entrant checkpoint, which runs a backward of its own (a leaf that
+is also used outside of it is seen, as a step in between), and the node inside ``CopySlices``.
 
 Rests on ``torch/csrc/autograd/engine.cpp`` (order, hooks, release of saved tensors) and
 ``torch/csrc/autograd/functions/accumulate_grad.h`` (how ``.grad`` is written).
@@ -22,29 +22,11 @@ import torch
 
 from . import _torch
 from .base import View
-from .capture import capture, find_roots
+from .capture import capture, find_roots, no_tensor
+from .gradient import Gradient, describe
 from .graph import GradGraph
 from .names import Names
-from .saved import held, shape_of, storages_of
-
-SMALL = 16
-"""Gradients of at most so many elements are recorded value by value."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gradient:
-    """A gradient in numbers.
-
-    Attributes:
-        shape, dtype: of the tensor.
-        norm: its 2-norm; None where there is none to compute (fake and meta tensors).
-        values: nested tuples of its elements if there are at most ``SMALL``, else None.
-    """
-
-    shape: tuple[int, ...]
-    dtype: torch.dtype
-    norm: float | None
-    values: Any
+from .saved import held, storages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +35,12 @@ class Written:
 
     Attributes:
         name: of the tensor.
-        how: ``"stolen"`` (the incoming tensor itself became ``.grad``), ``"copied"``, ``"added in
-            place"``, ``"added out of place"`` (a new tensor replaced it), ``"retained"`` (of an
-            intermediate, by ``retain_grad``), ``"taken by a hook"`` (a post-accumulate hook removed
-            it again), ``"left alone"`` (no gradient arrived).
+        how: ``"stolen"`` (``.grad`` has the memory of the incoming tensor), ``"copied"`` (it has
+            memory of its own), ``"added in place"``, ``"added out of place"`` (a new tensor
+            replaced it), ``"retained"`` (of an intermediate, by ``retain_grad``), ``"taken by a
+            hook"`` (a post-accumulate hook removed it again), ``"left alone"`` (no gradient
+            arrived). Read after post-accumulate hooks: one that puts a tensor of its own into
+            ``.grad`` makes it look copied.
         grad: the value of ``.grad`` after the step, None if there is none.
     """
 
@@ -74,7 +58,9 @@ class BackwardStep:
         node: index of the node in ``recording.graph``.
         label: what the graph calls it.
         incoming: one gradient per output of the node's operation; None where none arrived.
-        outgoing: one gradient per input, as returned by the node; None where there is none.
+        outgoing: one gradient per input, as it is sent on: reduced to the shape of the input where
+            the operation broadcast it, and changed by hooks of the reader's. None where there is
+            none.
         saved_bytes: bytes that saved tensors of the whole graph still held after this step.
         freed: fields of this node whose tensor was let go.
         written: the ``.grad`` fields it wrote.
@@ -134,10 +120,10 @@ def record_backward(
     known = Names(names)
     outputs = _torch.tensors_in(output)
     if not outputs:
-        raise TypeError(f"output must be a tensor, or tensors in a list, not {_type_name(output)}")
-    if gradient is not None and not _all_tensors(gradient):
+        raise no_tensor(output)
+    if not _all_tensors(gradient):
         raise TypeError(
-            f"gradient must be a tensor, or one per output, not {_type_name(gradient)}; "
+            f"gradient must be a tensor, or one per output, not {type(gradient).__name__}; "
             "names for tensors go in names="
         )
     roots, plain = find_roots(outputs)
@@ -148,10 +134,6 @@ def record_backward(
     with recorder:
         torch.autograd.backward(outputs, gradient, retain_graph, create_graph, inputs=inputs)
     return BackwardRecording(graph, recorder.finished(), before)
-
-
-def _type_name(value: Any) -> str:
-    return f"a {type(value).__name__}"
 
 
 def _all_tensors(gradient: Any) -> bool:
@@ -175,6 +157,10 @@ class _Recorder:
         self._uses = Counter(key for places in self._held for _, key, _ in places)
         self.held_bytes = sum(self._size.values())
         self._steps: list[dict[str, Any]] = []
+        # Steps whose node has not returned yet, by node: a re-entrant checkpoint runs other nodes
+        # in between, and devices have threads of their own.
+        self._running: dict[int, list[dict[str, Any]]] = {}
+        self._returned: list[dict[str, Any]] = []
         self._handles: list[Any] = []
 
     def __enter__(self) -> None:
@@ -187,66 +173,69 @@ class _Recorder:
             handle.remove()
 
     def finished(self) -> tuple[BackwardStep, ...]:
-        self._settle()
+        """The steps; to be called when the backward is over."""
+        for step in self._steps:
+            self._settle(step)
         return tuple(BackwardStep(**step) for step in self._steps)
 
     def _before(self, index: int, node: Any) -> Any:
-        variable = getattr(node, "variable", None) if self._graph.nodes[index].leaf else None
+        variable = self._leaf_of(index, node)
 
         def prehook(grads: tuple[torch.Tensor | None, ...]) -> None:
-            self._settle()
+            while self._returned:
+                self._settle(self._returned.pop())
             step: dict[str, Any] = {
                 "number": len(self._steps) + 1,
                 "node": index,
                 "label": self._graph.nodes[index].label,
-                "incoming": tuple(map(_describe, grads)),
+                "incoming": tuple(map(describe, grads)),
                 "outgoing": (),
                 "saved_bytes": self.held_bytes,
                 "freed": (),
                 "written": tuple(
-                    Written(name, "retained", _describe(tensor.grad))
+                    Written(name, "retained", describe(tensor.grad))
                     for name, tensor in self._retained.get(node, ())
                 ),
             }
             self._steps.append(step)
+            arrived = None
             if variable is not None:
-                arrived = None if grads[0] is None else _memory(grads[0])
-                self._arrived = (arrived, id(variable.grad), _memory(variable.grad))
+                memory = None if grads[0] is None else _memory(grads[0])
+                arrived = (memory, id(variable.grad), _memory(variable.grad))
+            self._running.setdefault(index, []).append((step, arrived))
 
         return prehook
 
     def _after(self, index: int, node: Any) -> Any:
-        leaf = self._graph.nodes[index].leaf is not None
-        variable = getattr(node, "variable", None) if leaf else None
+        variable = self._leaf_of(index, node)
 
         def hook(sent: tuple[torch.Tensor | None, ...], _: Any) -> None:
-            step = self._steps[-1]
-            step["outgoing"] = tuple(map(_describe, sent))
+            step, arrived = self._running[index].pop()
+            step["outgoing"] = tuple(map(describe, sent))
             if variable is not None:
-                how = _how_written(variable.grad, *self._arrived)
-                written = Written(step["label"], how, _describe(variable.grad))
-                step["written"] += (written,)
+                how = _how_written(variable.grad, *arrived)
+                step["written"] += (Written(step["label"], how, describe(variable.grad)),)
+            self._returned.append(step)
 
         return hook
 
-    def _settle(self) -> None:
-        """Count what the last node let go: the engine releases after the hook, so read it later."""
-        if not self._steps:
-            return
-        step = self._steps[-1]
+    def _leaf_of(self, index: int, node: Any) -> torch.Tensor | None:
+        return node.variable if self._graph.nodes[index].leaf is not None else None
+
+    def _settle(self, step: dict[str, Any]) -> None:
+        """Count what a node let go: the engine releases after the hook, so this is read later."""
         index = step["node"]
-        node = self._live[index]
         had = self._held[index]
         if had:
-            left = Counter(_held_keys(node))
+            left = Counter(_held_keys(self._live[index]))
             gone = [entry for entry in had if not left.get(entry)]
-            step["freed"] = tuple(dict.fromkeys(place for place, _, _ in gone))
+            step["freed"] += tuple(dict.fromkeys(place for place, _, _ in gone))
             for _, key, size in gone:
                 self._uses[key] -= 1
                 if self._uses[key] == 0:
                     self.held_bytes -= size
             self._held[index] = list(left)
-        step["saved_bytes"] = self.held_bytes
+            step["saved_bytes"] = self.held_bytes
 
 
 def _held_keys(node: Any) -> list[tuple[str, int, int]]:
@@ -277,27 +266,3 @@ def _how_written(
         return "stolen" if _memory(grad) == arrived else "copied"
     same = id(grad) == old and _memory(grad) == old_memory
     return "added in place" if same else "added out of place"
-
-
-def _describe(tensor: torch.Tensor | None) -> Gradient | None:
-    if tensor is None:
-        return None
-    shape = shape_of(tensor)
-    norm = values = None
-    try:
-        plain = tensor.detach()  # so that no history is recorded with create_graph=True
-        few = plain.layout == torch.strided and not plain.is_nested
-        if not few:
-            plain = _torch.inner_tensors(plain)[-1]
-        # Rounding to half precision would show in the fourth digit.
-        wide = torch.float32 if plain.dtype in (torch.float16, torch.bfloat16) else None
-        norm = float(torch.linalg.vector_norm(plain, dtype=wide))
-        if few and plain.numel() <= SMALL:
-            values = _tuples(plain.tolist())
-    except Exception:  # fake, meta and wrapped tensors have no values to look at
-        pass
-    return Gradient(shape, tensor.dtype, norm, values)
-
-
-def _tuples(nested: Any) -> Any:
-    return tuple(map(_tuples, nested)) if isinstance(nested, list) else nested

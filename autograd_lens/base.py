@@ -1,8 +1,9 @@
 """What every result of the lens has in common: text, picture, file.
 
-The data modules know this class and nothing else of the drawing. How an object looks is decided by
-the module of the same name in :mod:`autograd_lens.view`, found by that name when it is first shown:
-``autograd_lens/graph.py`` is drawn by ``autograd_lens/view/draw_graph.py``.
+The data modules know this class and import nothing of the drawing until they are shown. How an
+object looks is decided by the module of the same name in :mod:`autograd_lens.view`, found by that
+name when it is first shown: ``autograd_lens/graph.py`` is drawn by
+``autograd_lens/view/draw_graph.py``.
 """
 
 from __future__ import annotations
@@ -36,6 +37,12 @@ class View:
         from .view.bundle import bundle
 
         return bundle(self.figure())
+
+    def widget(self) -> Any:
+        """Return the picture as a live ipywidget: the kernel draws each frame as it is chosen."""
+        from .view.live import widget
+
+        return widget(self.figure())
 
     def save(self, path: str | Path, **choice: Any) -> Path:
         """Write the picture to ``path``; its suffix decides: .svg, .png, .html or .txt.

@@ -1,6 +1,6 @@
 """From live nodes to data: describe everything reachable from some outputs.
 
-Rests on ``torch/csrc/autograd/function.h`` (``Node``, ``Edge``).
+Rests on ``torch/csrc/autograd/node.h`` and ``edge.h``.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import torch
 
 from . import _gc, _torch
 from .formulas import formula
+from .gradient import small_values
 from .names import Names
 from .node import Edge, Leaf, Node, Output
 from .saved import Storages, read_saved, shape_of
@@ -44,10 +45,7 @@ def find_roots(outputs: Any) -> tuple[list[tuple[Any, int]], list[torch.Tensor]]
     """
     tensors, nodes = _torch.tensors_and_nodes_in(outputs)
     if not tensors and not nodes:
-        raise TypeError(
-            "pass a tensor, or any nesting of lists, tuples and dicts with tensors in it, "
-            f"not {type(outputs).__name__}"
-        )
+        raise no_tensor(outputs)
     tensors = [_torch.with_graph(tensor) for tensor in tensors]
     roots = [(node, 0) for node in nodes]
     roots += [(t.grad_fn, t.output_nr) for t in tensors if t.grad_fn is not None]
@@ -58,6 +56,14 @@ def find_roots(outputs: Any) -> tuple[list[tuple[Any, int]], list[torch.Tensor]]
         edge = torch.autograd.graph.get_gradient_edge(leaf)
         roots.append((edge.node, edge.output_nr))
     return list(dict.fromkeys(roots)), [t for t in plain if not t.requires_grad]
+
+
+def no_tensor(outputs: Any) -> TypeError:
+    """The error for ``outputs`` in which there is nothing to look at."""
+    return TypeError(
+        "pass a tensor, or any nesting of lists, tuples and dicts with tensors in it, "
+        f"not {type(outputs).__name__}"
+    )
 
 
 def _why_no_graph(tensors: list[torch.Tensor]) -> str:
@@ -79,6 +85,7 @@ def _why_no_graph(tensors: list[torch.Tensor]) -> str:
 
 def capture(roots: list[tuple[Any, int]], known: Names) -> Captured:
     """Describe the graph below ``roots``, the ``(node, output_nr)`` of the outputs."""
+    _torch.require()
     with _gc.paused():
         live, links = engine_order(node for node, _ in roots)
         hooks = _tensor_hooks(known)
@@ -214,6 +221,7 @@ def _leaf(variable: torch.Tensor, storages: Storages) -> Leaf:
         isinstance(variable, torch.nn.Parameter),
         _torch.version(variable),
         None if grad is None else shape_of(grad),
+        None if grad is None else small_values(grad),
     )
 
 

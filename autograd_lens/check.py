@@ -96,14 +96,14 @@ def _wrong_type(actual: Any, wanted: str) -> _Result:
 
 
 def _compare_plain(actual: Any, expected: Any) -> _Result:
+    actual = _scalar(actual)
     if type(actual) is not type(expected):
         return _wrong_type(actual, _type_name(expected))
     return ("exact", "", ()) if actual == expected else ("differs", "another value", ())
 
 
 def _compare_numbers(actual: Any, expected: complex) -> _Result:
-    if getattr(actual, "ndim", None) == 0 and hasattr(actual, "item"):  # a 0-d tensor or array
-        actual = actual.item()
+    actual = _scalar(actual)
     if isinstance(actual, bool) or not isinstance(actual, (int, float, complex)):
         return _wrong_type(actual, "a number")
     if actual == expected or (actual != actual and expected != expected):
@@ -112,6 +112,17 @@ def _compare_numbers(actual: Any, expected: complex) -> _Result:
     if not whole and _near(actual, expected):
         return "close", "", ()
     return "differs", f"{str(actual)[:30]} is not it", ()
+
+
+def _scalar(value: Any) -> Any:
+    """The Python number in a tensor or array of no dimensions; anything else as it is."""
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and not _valueless(value):
+        return value.item()
+    return value
+
+
+def _valueless(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_meta
 
 
 def _near(actual: complex, expected: complex) -> bool:
@@ -166,6 +177,8 @@ def _rounding(expected: torch.Tensor) -> float:
 
 
 def _compare_sequences(actual: Any, expected: Sequence[Any]) -> _Result:
+    if hasattr(actual, "tolist") and getattr(actual, "ndim", 0) and not _valueless(actual):
+        actual = actual.tolist()  # a tensor or array where a list would do
     if isinstance(actual, (str, bytes)) or not isinstance(actual, Sequence):
         return _wrong_type(actual, f"a {type(expected).__name__}")
     if len(actual) != len(expected):

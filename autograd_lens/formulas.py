@@ -23,8 +23,8 @@ _NONE: Mapping[str, str] = {}
 def formula(node_name: str) -> Mapping[str, str]:
     """Return ``{input: formula}`` for a node such as ``"MmBackward0"``.
 
-    Empty when the node was not generated from the file (leaves, custom Functions, C++ classes
-    written by hand) or the installation has no such file.
+    Empty when the node was not generated from an entry of its own (leaves, custom Functions,
+    ``_foreach_`` operations, C++ classes written by hand) or the installation has no such file.
     """
     return _table().get(node_name.removesuffix("_copy"), _NONE)
 

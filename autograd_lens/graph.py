@@ -7,8 +7,7 @@ Not visible from Python, and therefore not here: hooks registered on a node itse
 reducer), the node inside ``CopySlices``, what ``_foreach_*`` nodes save, and the graph that a
 re-entrant checkpoint will build during backward.
 
-Rests on ``torch/csrc/autograd/function.h`` (``Node``, ``Edge``) and
-``torch/csrc/autograd/graph_task.h``.
+Rests on ``torch/csrc/autograd/node.h`` and ``edge.h``.
 """
 
 from __future__ import annotations
@@ -109,7 +108,9 @@ def graph(
 ) -> GradGraph:
     """Read the graph behind ``outputs`` and return it as data that shows itself.
 
-    Nothing is run or changed: no hook, no recomputation, no gradient.
+    Nothing is run: no hook, no recomputation, no gradient. A graph of more than 500 levels gets
+    marks in the ``metadata`` of some nodes, without which freeing it could crash (see
+    :mod:`autograd_lens.walk`).
 
     Args:
         outputs: a tensor, a ``grad_fn``, or any pytree of them; tensors without a graph are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
@@ -36,6 +37,7 @@ class Leaf:
         parameter: it is a ``torch.nn.Parameter``.
         version: its version counter, None if it has none.
         grad: shape of its ``.grad``, or None when ``.grad`` is None.
+        grad_values: the elements of ``.grad`` as nested tuples if there are few, else None.
     """
 
     shape: tuple[int, ...]
@@ -46,6 +48,7 @@ class Leaf:
     parameter: bool
     version: int | None
     grad: tuple[int, ...] | None
+    grad_values: Any = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,8 @@ class Node:
     """One node of the graph.
 
     Attributes:
-        index: position in engine order; edges go from a smaller index to a larger one.
+        index: position in engine order (see :mod:`autograd_lens.walk`); edges go from a smaller
+            index to a larger one.
         name: ``grad_fn.name()``.
         kind: ``"op"``, ``"leaf"``, ``"custom"`` (a Python Function), ``"compiled"``
             (``torch.compile``) or ``"opaque"`` (a C++ node that shows nothing of itself).

@@ -33,7 +33,8 @@ class Saved:
         storage_bytes: size of those storages in bytes: what is really kept alive.
         version: value of the version counter now, or None where there is none.
         saved_version: its value when the tensor was saved. If the two differ, this node raises
-            when it runs. None when it can't be told (packed by a hook, put on ``ctx``).
+            when it runs. None when it can't be told (packed by a hook, put on ``ctx``, or one of
+            several in a list).
         freed: a backward has let it go.
         packed: a saved-tensor hook put something else in its place; ``kind`` says what.
         kind: the type of what is kept: ``"Tensor"``, or what the pack hook returned.
@@ -253,5 +254,7 @@ def _saved_versions(node: Any, name: str, raws: list[Any]) -> list[int | None]:
         if moved is None:
             return unknown
         current, expected = int(moved[1]), int(moved[2])
+        if now.count(current) > 1:  # the message does not say which tensor of a list it means
+            return unknown
         return [expected if version == current else None for version in now]
     return now

@@ -2,9 +2,11 @@
 
 Knows nodes and edges only: what a node *is* stands in :mod:`autograd_lens.graph`.
 
-The order is the one in which the engine would run the nodes: a node comes after everything that
-sends it a gradient, and among those ready the one created last comes first (the ready queue of
-``torch/csrc/autograd/engine.cpp`` compares sequence numbers the same way).
+The order is the one in which the engine runs the nodes: a node comes after everything that sends it
+a gradient, and among those ready the one created last comes first (``CompareNodeTaskTime`` in
+``torch/csrc/autograd/engine.h`` compares sequence numbers the same way). Where the engine has no
+rule, neither has this: leaves that become ready together are listed as they were found, and
+operations recorded by several threads, or run on several devices, may run in another order.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from typing import Any
 from . import _torch
 
 BAND = 500
-"""Levels between two guards. A level costs some 250 bytes of C stack when a graph is freed on
+"""Levels between two guards. A level costs some 200 bytes of C stack when a graph is freed on
 torch 2.13, and a thread may have as little as 1 MB."""
 
 

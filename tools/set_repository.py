@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tools.repository import ROOT, address
 
@@ -28,15 +29,18 @@ PLACES = (
     "labs/**/*.ipynb",
 )
 
-# No user names, ports, queries or quotes: the address goes into a shell command
-# in the notebooks and into JSON, TOML and YAML as it is.
-VALID = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[A-Za-z0-9._~-]+)+")
+# No user names, ports, queries or quotes: the address
+# goes into a shell command in the notebooks and into JSON, TOML and YAML as it is.
+VALID = re.compile(r"https://[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+(/\w[\w.~-]*)+", re.ASCII)
+PARTS = {"github.com": 2, "gitlab.com": 2, "codeberg.org": 2}  # owner and name, nothing after
 
 
 def checked(url: str) -> str:
     """`url` without a trailing slash or `.git`; ValueError where it can't be an address."""
     url = url.strip().rstrip("/").removesuffix(".git")
-    if not VALID.fullmatch(url):
+    where = urlsplit(url)
+    parts = where.path.count("/")
+    if not VALID.fullmatch(url) or parts != PARTS.get(where.netloc.lower(), parts):
         raise ValueError(f"{url!r} is not an address like https://github.com/OWNER/NAME.")
     return url
 

@@ -11,13 +11,16 @@ from .html import figure_html
 
 
 def bundle(figure: Figure) -> dict[str, Any]:
-    """The figure in the three forms a front end may choose from.
+    """The figure in the forms a front end may choose from: text and HTML always.
 
-    Text always; HTML always; a live widget when a kernel runs, the figure has something to choose,
-    and ``AUTOGRAD_LENS_LIVE=0`` does not forbid it (a book build must not store widget state).
+    A live widget is offered too where a kernel adds something, that is if numbers may be typed in
+    that are not on the page. Otherwise HTML does all that a widget does, and still does it when the
+    notebook is opened again without its kernel. ``AUTOGRAD_LENS_LIVE=0`` forbids widgets: a book
+    build must not store their state.
     """
     forms = {"text/plain": figure.text(), "text/html": figure_html(figure)}
-    if figure.choices and _kernel_runs() and os.environ.get("AUTOGRAD_LENS_LIVE") != "0":
+    free = any(choice.free for choice in figure.choices)
+    if free and _kernel_runs() and os.environ.get("AUTOGRAD_LENS_LIVE") != "0":
         from .live import widget
 
         forms["application/vnd.jupyter.widget-view+json"] = {

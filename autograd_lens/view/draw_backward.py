@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..backward import BackwardRecording, BackwardStep, Gradient, Written
+from ..backward import BackwardRecording, BackwardStep, Written
+from ..gradient import Gradient
 from ..node import Edge
 from .dot import DotPicture
+from .draw_graph import legend
 from .figure import Choice, Figure, Frame, Meter
 from .fold import Folded, fold
 from .graph_boxes import Look, Looks
 from .graph_dot import source
-from .graph_text import head, shape_words
-from .text import clip, count
+from .graph_text import head
+from .text import clip, count, grad_words, nested, shape_words
 
 MAX_ITEMS = 40
 """A film of more items than this is folded: every frame is a whole picture."""
@@ -28,12 +30,7 @@ def figure(recording: BackwardRecording) -> Figure:
         title="Backward, step by step",
         draw=film.frame,
         choices=(Choice("step", tuple(range(last + 1)), "film", labels),),
-        legend={
-            "gradient": "gradient",
-            "saved": "saved tensor",
-            "parameter": "leaf",
-            "done": "done",
-        },
+        legend={"gradient": "gradient", **legend(recording.graph, MAX_ITEMS), "done": "done"},
         head=f"backward over a {head(recording.graph)}",
     )
 
@@ -73,8 +70,7 @@ class _Film:
         return Frame(
             twin=self.twin(step),
             picture=DotPicture(source(self.graph, self.folded, self.looks(step))),
-            where=f"step {step} of {len(self.scenes) - 1}"
-            + (f": {scene[0].label}" if scene else ""),
+            where=f"step {step} of {len(self.scenes) - 1}",
             caption=self.caption(scene),
             meter=Meter(f"still saved: {held:,} of {total:,} B", held, total) if total else None,
         )
@@ -111,9 +107,11 @@ class _Film:
         """Room for the last line of each leaf, so that boxes keep their size through the film."""
         room = {}
         for step in self.recording.steps:
-            if self.graph.nodes[step.node].leaf is not None and step.written:
-                words = f".grad {_grad_words(step.written)}"
-                room[self.folded.item_of[step.node]] = max(len(words), len(".grad None"))
+            leaf = self.graph.nodes[step.node].leaf
+            if leaf is not None and step.written:
+                before = grad_words(leaf.grad, leaf.grad_values)
+                widest = max(len(before), len(_grad_words(step.written)))
+                room[self.folded.item_of[step.node]] = len(".grad ") + widest
         return room
 
     def caption(self, scene: list[BackwardStep]) -> str:
@@ -137,7 +135,8 @@ class _Film:
         if step.freed:
             words += f" Then it lets go of {', '.join(step.freed)}."
         for written in step.written:
-            words += f" {written.name} keeps its gradient."
+            if written.grad is not None:
+                words += f" {written.name} keeps its gradient."
         return words
 
     def _target(self, step: BackwardStep, slot: int) -> str:
@@ -172,7 +171,7 @@ class _Film:
 
 
 _HOW = {
-    "stolen": "The incoming tensor {came} itself becomes {name}.grad: nothing is copied.",
+    "stolen": "{name}.grad takes over the memory of the incoming {came}: nothing is copied.",
     "copied": "{name}.grad becomes a copy of the incoming {came}.",
     "added in place": "The incoming {came} is added to {name}.grad in place.",
     "added out of place": "{name}.grad is replaced by a new tensor, the old one plus {came}.",
@@ -202,14 +201,6 @@ def _long(gradient: Gradient | None, few: int = 16) -> str:
     for size in gradient.shape:
         elements *= size if isinstance(size, int) else few + 1
     if gradient.values is not None and elements <= few:
-        return _nested(gradient.values)
+        return nested(gradient.values)
     norm = "" if gradient.norm is None else f", norm {gradient.norm:.4g}"
     return f"{shape_words(gradient.shape)}{norm}"
-
-
-def _nested(values: Any) -> str:
-    if isinstance(values, tuple):
-        return f"[{', '.join(map(_nested, values))}]"
-    if isinstance(values, complex):
-        return f"{values.real:.4g}{values.imag:+.4g}j"
-    return f"{values:.4g}"

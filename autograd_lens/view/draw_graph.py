@@ -6,7 +6,7 @@ from ..graph import GradGraph
 from .dot import DotPicture
 from .figure import Figure, Frame
 from .fold import FOLDED, fold
-from .graph_dot import source
+from .graph_dot import shares_storage, source
 from .graph_text import head, twin
 from .text import count
 
@@ -36,7 +36,7 @@ def dot(graph: GradGraph) -> str:
     return source(graph)
 
 
-def legend(graph: GradGraph) -> dict[str, str]:
+def legend(graph: GradGraph, max_nodes: int | None = None) -> dict[str, str]:
     """The roles that occur in the picture, with their words."""
     roles = {}
     if any(not s.empty and not s.stale for node in graph.nodes for s in node.saved):
@@ -45,4 +45,6 @@ def legend(graph: GradGraph) -> dict[str, str]:
         roles["error"] = "changed since it was saved"
     if graph.leaves:
         roles["parameter"] = "leaf"
+    if shares_storage(graph, max_nodes):
+        roles["shared"] = "same storage"
     return roles

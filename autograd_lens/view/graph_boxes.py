@@ -15,7 +15,7 @@ from ..node import Node
 from ..saved import Saved
 from .dot import escaped, quoted
 from .fold import Folded, Joined
-from .text import clip, count, short_bytes
+from .text import clip, count, grad_words, shape_words, short_bytes
 from .theme import light
 
 
@@ -111,7 +111,7 @@ def _operation_rows(graph: GradGraph, node: Node, look: Look, detailed: bool) ->
     for number, output in enumerate(node.outputs):
         if output.name or output.given:
             which = f"output {number}: " if len(node.outputs) > 1 else ""
-            words = f"{which}{output.name or 'output'} {_shape(output.shape)}"
+            words = f"{which}{output.name or 'output'} {shape_words(output.shape)}"
             rows.append(_cell(clip(words, 40), colour="forward"))
     if detailed:
         rows += [_cell(clip(words, 38), colour="muted") for words in formula_words(graph, node)[:2]]
@@ -150,7 +150,7 @@ def saved_words(graph: GradGraph, saved: Saved) -> str:
     if saved.packed:
         words.append(f"packed as {saved.kind}")
     else:
-        words.append(_shape(saved.shape))
+        words.append(shape_words(saved.shape))
     words.append(short_bytes(saved.bytes))
     if saved.stale:
         words.append(f"version {saved.version}, saved at {saved.saved_version}")
@@ -163,8 +163,8 @@ def _leaf(node: Node, name: str, look: Look) -> str:
     leaf = node.leaf
     rows = [_cell(clip(node.label, 60), bold=True, size=12)]
     if leaf is not None:
-        rows.append(_cell(_shape(leaf.shape)))
-        grad = look.text or (".grad None" if leaf.grad is None else f".grad {_shape(leaf.grad)}")
+        rows.append(_cell(shape_words(leaf.shape)))
+        grad = look.text or f".grad {grad_words(leaf.grad, leaf.grad_values)}"
         rows.append(_cell(grad, reserve=look.reserve))
         if leaf.version:
             rows.append(_cell(f"version {leaf.version}", colour="muted"))
@@ -182,9 +182,9 @@ def _leaf(node: Node, name: str, look: Look) -> str:
 
 def _leaf_words(node: Node) -> str:
     leaf = node.leaf
-    words = f"↓ {node.label} {_shape(leaf.shape)}"
+    words = f"↓ {node.label} {shape_words(leaf.shape)}"
     if leaf.grad is not None:
-        words += f" .grad {_shape(leaf.grad)}"
+        words += f" .grad {grad_words(leaf.grad, leaf.grad_values)}"
     return clip(" ⚑ ".join((words, *node.hooks)), 60)
 
 
@@ -244,14 +244,6 @@ def brief(formula: str) -> str:
     return _CALL.sub(keep, marked).replace("§", "…")
 
 
-def _shape(shape: tuple | None) -> str:
-    return (
-        ""
-        if shape is None
-        else "(" + ", ".join(map(str, shape)) + ("," if len(shape) == 1 else "") + ")"
-    )
-
-
 def _table(cells: list[str]) -> str:
     rows = "".join(f"<TR>{cell}</TR>" for cell in cells)
     return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="2">{rows}</TABLE>'
@@ -276,6 +268,6 @@ def _cell(
     if port:
         attributes += f' PORT="{port}"'
     if reserve:
-        attributes += f' WIDTH="{min(600, int(reserve * 5.6))}"'
+        attributes += f' WIDTH="{min(600, int(reserve * 6.2))}"'
     words = f'<FONT POINT-SIZE="{size}" COLOR="{light(colour)}">{escaped(text) or " "}</FONT>'
     return f"<TD {attributes}>{f'<B>{words}</B>' if bold else words}</TD>"

@@ -126,6 +126,13 @@ def _edge(
     return f"{start} -> {end} [{' '.join(attributes)}]"
 
 
+def shares_storage(graph: GradGraph, max_nodes: int | None = None) -> bool:
+    """True when the picture has dotted lines between places of one storage."""
+    folded = fold(graph, max_nodes or graph.max_nodes)
+    detailed = len(folded.items) <= DETAILED
+    return detailed and any(True for _ in _shared_storage(graph, folded, Looks()))
+
+
 def _shared_storage(graph: GradGraph, folded: Folded, looks: Looks) -> list[str]:
     """Dotted lines between places that share memory: saved rows, and the leaf they belong to.
 

@@ -6,7 +6,7 @@ from ..graph import GradGraph
 from ..node import Node
 from ..saved import Saved
 from .fold import Folded, fold
-from .text import count
+from .text import count, grad_words, shape_words
 
 
 def head(graph: GradGraph) -> str:
@@ -48,7 +48,7 @@ def twin(graph: GradGraph, folded: Folded | None = None) -> str:
 def node_words(node: Node) -> str:
     """The node in one line: label, kind if it is special, what it makes."""
     if node.kind == "leaf" and node.leaf is not None:
-        grad = "None" if node.leaf.grad is None else shape_words(node.leaf.grad)
+        grad = grad_words(node.leaf.grad, node.leaf.grad_values)
         return f"{node.label}: leaf {shape_words(node.leaf.shape)}, .grad {grad}"
     words = node.label if node.kind == "op" else f"{node.label} [{node.kind}]"
     for number, output in enumerate(node.outputs):
@@ -88,8 +88,3 @@ def saved_words(graph: GradGraph, saved: Saved) -> str:
     elif saved.version:
         parts.append(f"version {saved.version}")
     return ", ".join(parts)
-
-
-def shape_words(shape: tuple | None) -> str:
-    """``(2, 3)``; empty where a tensor has no shape."""
-    return "" if shape is None else str(tuple(shape)).replace("'", "")

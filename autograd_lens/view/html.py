@@ -76,12 +76,12 @@ def shell(
         f'<figure class="lens" role="group" aria-label="{escape(figure.title)}">'
         f"<style>{style()}</style>"
         f'<div class="lens-head"><b>{escape(figure.title)}</b>'
-        f'<span class="lens-where">{first["lens-where"]}</span>'
         f'<span class="lens-legend">{legend}</span></div>'
-        f'<div class="lens-stage" tabindex="0" role="group" aria-label="picture">'
-        f"{first['lens-stage']}</div>"
         + (f'<div class="lens-controls">{controls}</div>' if controls else "")
-        + f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
+        + f'<div class="lens-stage" tabindex="0" role="group" aria-label="picture">'
+        f"{first['lens-stage']}</div>"
+        f'<div class="lens-gauge">{first["lens-gauge"]}</div>'
+        f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
         + f"<details{' open' if advice else ''}><summary>as text</summary>"
         f'<div class="lens-twin">{f"<p>{escape(head.strip())}</p>" if head else ""}{pres}</div>'
@@ -103,10 +103,11 @@ def frame_parts(frame: Frame, svg: str) -> dict[str, str]:
     stage = svg
     if frame.picture is None:  # nothing to draw: the text is the picture
         stage = f'<pre class="lens-text">{escape(frame.twin)}</pre>'
+    where = f"<b>{escape(frame.where)}</b> " if frame.where else ""
     return {
-        "lens-where": escape(frame.where),
-        "lens-stage": stage + meter,
-        "lens-caption": escape(frame.caption),
+        "lens-stage": stage,
+        "lens-gauge": meter,
+        "lens-caption": where + escape(frame.caption),
     }
 
 
@@ -132,21 +133,38 @@ def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
         except DotMissing as missing:
             return svgs, str(missing)
         for number, svg in zip(numbers, drawn, strict=True):
-            svgs[number] = inline(svg, frames[number].caption or frames[number].where)
-    return svgs, ""
+            svgs[number] = svg
+    size = _canvas(svgs)
+    names = [frame.caption or frame.where for frame in frames]
+    return [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)], ""
 
 
-def inline(svg: str, name: str) -> str:
-    """An SVG for use in a page: themed, named, as wide as it is or a little less."""
-    box = re.search(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"', svg)
-    if box is None:
-        raise ValueError("the SVG has no viewBox")
-    width = float(box[1]) * 4 / 3  # Graphviz and Matplotlib measure in points
+_BOX = re.compile(r'viewBox="(-?[\d.]+) (-?[\d.]+) ([\d.]+) ([\d.]+)"')
+
+
+def inline(svg: str, name: str, size: tuple[float, float]) -> str:
+    """An SVG for use in a page: themed, named, on a canvas of ``size``, centred, at the top.
+
+    It is drawn as large as it is, and down to three quarters of that where there is less room.
+    """
+    left, top, width, height = map(float, _BOX.search(svg).groups())
+    left -= (size[0] - width) / 2
+    natural = size[0] * 4 / 3  # Graphviz and Matplotlib measure in points
     opening = (
-        f'<svg viewBox="{box[0][9:-1]}" role="img" aria-label="{escape(name or "picture")}" '
-        f'style="max-width:{width:.0f}px;min-width:{min(width, max(250, width * 0.8)):.0f}px"'
+        f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="img" '
+        f'aria-label="{escape(name or "picture")}" style="max-width:{natural:.0f}px;'
+        f'min-width:{min(natural, max(250, natural * 0.75)):.0f}px"'
     )
     return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
+
+
+def _canvas(svgs: list[str]) -> tuple[float, float]:
+    """Width and height that hold each of several SVGs: with one canvas, nothing jumps."""
+    boxes = [_BOX.search(svg) for svg in svgs if svg]
+    if not all(boxes):
+        raise ValueError("an SVG has no viewBox")
+    sizes = [(float(box[3]), float(box[4])) for box in boxes] or [(0.0, 0.0)]
+    return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 
 def _control(choice: Choice) -> str:
@@ -154,11 +172,13 @@ def _control(choice: Choice) -> str:
     labels = escape(json.dumps(choice.labels, ensure_ascii=False))
     if choice.control == "menu":
         options = "".join(f"<option>{escape(label)}</option>" for label in choice.labels)
-        menu = f'<select class="lens-choice" data-size="{size}">{options}</select>'
+        menu = (
+            f'<select class="lens-choice" autocomplete="off" data-size="{size}">{options}</select>'
+        )
         return f"<label>{name} {menu}</label>"
     slider = (
-        f'<input type="range" class="lens-choice" aria-label="{name}" min="0" max="{size - 1}" '
-        f'value="0" data-size="{size}" data-labels="{labels}">'
+        f'<input type="range" class="lens-choice" autocomplete="off" aria-label="{name}" min="0" '
+        f'max="{size - 1}" value="0" data-size="{size}" data-labels="{labels}">'
     )
     shown = f"<output>{escape(choice.labels[0])}</output>"
     if choice.control == "slider":

@@ -15,6 +15,12 @@
     for (const part of frame.content.children) {
       f.querySelector("." + part.className).replaceChildren(...part.cloneNode(true).childNodes);
     };
+    const stage = f.querySelector(".lens-stage");
+    const now = stage.querySelector(".now");
+    if (now && stage.scrollWidth > stage.clientWidth) {
+      const a = now.getBoundingClientRect(), b = stage.getBoundingClientRect();
+      stage.scrollLeft += Math.min(0, a.left - b.left - 8) + Math.max(0, a.right - b.right + 8);
+    };
     f.querySelectorAll(".lens-twin pre").forEach((p, i) => p.classList.toggle("lens-now", i === k));
     f.querySelectorAll("input.lens-choice").forEach(c => {
       const label = JSON.parse(c.dataset.labels)[+c.value];
@@ -54,6 +60,8 @@
     f.querySelectorAll(".lens-film").forEach(stop);
     show(f);
   });
+  /* A browser that goes back may restore a control without telling. */
+  w.addEventListener("pageshow", () => d.querySelectorAll("figure.lens").forEach(f => { if (indexOf(f)) show(f); }));
   d.addEventListener("click", e => {
     const b = figureOf(e) && e.target.closest("button");
     const film = b && b.closest(".lens-film");

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """``1 node``, ``2 nodes``, ``12,000 nodes``."""
@@ -29,3 +31,27 @@ def clip(text: str, width: int) -> str:
 def indent(text: str, by: int) -> str:
     """``text`` with every line moved right by ``by`` blanks."""
     return "\n".join(" " * by + line for line in text.splitlines())
+
+
+def nested(values: Any) -> str:
+    """Nested tuples of numbers as ``[[0.5, 0], [1, 2]]``, four digits each."""
+    if isinstance(values, tuple):
+        return f"[{', '.join(map(nested, values))}]"
+    if isinstance(values, complex):
+        return f"{values.real:.4g}{values.imag:+.4g}j"
+    return f"{values:.4g}"
+
+
+def shape_words(shape: tuple | None) -> str:
+    """``(2, 3)``; empty where a tensor has no shape."""
+    return "" if shape is None else str(tuple(shape)).replace("'", "")
+
+
+def grad_words(shape: tuple | None, values: Any, few: int = 4) -> str:
+    """What stands in a ``.grad``: its values if there are few, else its shape; ``None``."""
+    if shape is None:
+        return "None"
+    elements = 1
+    for size in shape:
+        elements *= size if isinstance(size, int) else few + 1
+    return nested(values) if values is not None and elements <= few else shape_words(shape)

@@ -288,7 +288,7 @@ def unwatched(monkeypatch):
     def left_behind(*_):
         raise AssertionError("a hook of the lens was left behind")
 
-    monkeypatch.setattr(backward, "_describe", left_behind)
+    monkeypatch.setattr(backward, "describe", left_behind)
 
 
 def test_an_error_in_backward_comes_through_and_leaves_no_hook(monkeypatch):
@@ -465,3 +465,22 @@ def test_on_cuda():
     assert recording.steps[-1].saved_bytes == 0
     assert {w.how for step in recording.steps for w in step.written} == {"stolen"}
     assert [s.node for s in recording.steps] == list(range(len(recording.graph.nodes)))
+
+
+def test_a_leaf_inside_and_outside_a_reentrant_checkpoint_keeps_steps_apart():
+    w = torch.ones(2, requires_grad=True)
+    inner = torch.utils.checkpoint.checkpoint(lambda a: a * w, w * 1, use_reentrant=True)
+    steps = lens.record_backward((inner + w).sum(), names={"w": w}).steps
+    outer = next(step for step in steps if step.label == "CheckpointFunctionBackward")
+    leaves = [step for step in steps if step.label == "w"]
+    assert any(sent is not None for sent in outer.outgoing)
+    assert len(leaves) == 2 and all(step.outgoing == () for step in leaves)
+    assert leaves[0].number > outer.number
+
+
+def test_the_wrong_gradient_argument_is_named():
+    x = torch.ones(2, requires_grad=True)
+    for wrong in (torch.nn.Linear(1, 1), {"x": x}, 1.0):
+        with pytest.raises(TypeError, match="names for tensors go in names="):
+            lens.record_backward((x * 2).sum(), wrong)
+    assert x.grad is None

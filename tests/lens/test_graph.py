@@ -367,3 +367,36 @@ def test_a_negative_dimension_is_shown_as_it_was_given():
     assert ("dim", "-1") in lens.graph(x.softmax(-1)).nodes[0].attributes
     assert ("dim", "1") in lens.graph(x.softmax(1)).nodes[0].attributes
     assert ("dim", "(-1,)") in lens.graph(x.sum((-1,))).nodes[0].attributes
+
+
+def test_a_list_with_a_changed_tensor_accuses_no_other():
+    class Keep(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, changed, untouched):
+            ctx.save_for_backward(changed, untouched)
+            return a * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, None, None
+
+    changed, untouched = torch.ones(2), torch.ones(2)
+    untouched.add_(1)  # version 1 when it is saved
+    y = Keep.apply(torch.ones(2, requires_grad=True), changed, untouched)
+    changed.add_(1)  # version 1 now, 0 when it was saved
+    first, second = lens.graph(y).nodes[0].saved
+    assert (first.version, second.version) == (1, 1)
+    assert (first.saved_version, second.saved_version) == (None, None)
+    assert not second.stale
+
+    changed.add_(1)  # now only one of them can be meant
+    first, second = lens.graph(y).nodes[0].saved
+    assert first.stale and first.saved_version == 0 and not second.stale
+
+
+def test_a_leaf_shows_the_values_of_a_small_grad():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (x * x).sum().backward()
+    leaf = lens.graph((x * x).sum(), {"x": x}).nodes[-1].leaf
+    assert leaf.grad == (2,) and leaf.grad_values == (2.0, 4.0)
+    assert ".grad [2, 4]" in str(lens.graph((x * x).sum(), {"x": x}))

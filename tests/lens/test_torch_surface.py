@@ -272,3 +272,10 @@ def test_without_the_file_there_are_no_formulas(monkeypatch):
         assert lens.graph(leaf(2).exp()).nodes[0].formula == {}
     finally:
         formulas._table.cache_clear()
+
+
+def test_a_pytorch_that_renamed_saved_tensors_is_refused(monkeypatch):
+    _torch.require.__wrapped__()
+    monkeypatch.setattr(_torch, "raw_fields", lambda kind: ())
+    with pytest.raises(_torch.LensUnsupported, match="_raw_saved_"):
+        _torch.require.__wrapped__()

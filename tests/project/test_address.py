@@ -84,6 +84,9 @@ def test_trailing_slash_and_git_suffix_are_dropped():
         'https://host.example/a"b',
         "https://host.example/a/b?x=1",
         "https://host.example/a/b; rm -r x",
+        "https://host.example/../b",
+        "https://github.com/a",
+        "https://github.com/a/b/tree/main",
         "https://host/a\nb",
     ],
 )
