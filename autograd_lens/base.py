@@ -20,6 +20,15 @@ MAX_FRAMES = 200
 """A figure with more frames makes a page that no phone opens."""
 
 
+def refuse_too_many(frames: int) -> None:
+    """Raise ValueError if a figure would have more than ``MAX_FRAMES`` frames."""
+    if frames > MAX_FRAMES:
+        raise ValueError(
+            f"the choices make {frames:,} frames, and a figure takes {MAX_FRAMES}: "
+            "offer fewer values"
+        )
+
+
 class View:
     """Plain data in attributes; ``print`` gives the text twin, a notebook the picture."""
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from .base import MAX_FRAMES, View
+from .base import View, refuse_too_many
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,12 +47,7 @@ def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
     choices = {name: _collected(name, values) for name, values in choices.items()}
     if not choices:
         raise ValueError("explore needs at least one choice, such as size=[1, 2, 4]")
-    number = prod(map(len, choices.values()))
-    if number > MAX_FRAMES:
-        raise ValueError(
-            f"the choices make {number:,} frames, and a figure takes {MAX_FRAMES}: "
-            "offer fewer values"
-        )
+    refuse_too_many(prod(map(len, choices.values())))
     return Explorer(draw, choices)
 
 

@@ -94,9 +94,9 @@ class GradGraph(View):
 
     def to_dot(self) -> str:
         """Return the picture as Graphviz source (folded as ``max_nodes`` and ``group`` say)."""
-        from .view.draw_graph import dot
+        from .view.graph_dot import source
 
-        return dot(self)
+        return source(self)
 
 
 def graph(

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 import graphviz
 
-from .figure import Picture
+from .figure import Picture, ProgramMissing
 
 ADVICE = (
     "No picture: the Graphviz program dot is not installed "
@@ -21,7 +21,7 @@ ADVICE = (
 )
 
 
-class DotMissing(RuntimeError):
+class DotMissing(ProgramMissing):
     """The program ``dot`` is not on the PATH."""
 
     def __init__(self) -> None:

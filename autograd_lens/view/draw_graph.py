@@ -31,11 +31,6 @@ def frame(graph: GradGraph) -> Frame:
     return Frame(twin(graph, folded), DotPicture(source(graph, folded)), caption=caption)
 
 
-def dot(graph: GradGraph) -> str:
-    """The DOT source of the picture."""
-    return source(graph)
-
-
 def legend(graph: GradGraph, max_nodes: int | None = None) -> dict[str, str]:
     """The roles that occur in the picture, with their words."""
     roles = {}

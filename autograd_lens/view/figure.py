@@ -13,6 +13,10 @@ from itertools import product
 from typing import Any
 
 
+class ProgramMissing(RuntimeError):
+    """A program that draws is not installed; the message says in one line what to install."""
+
+
 class Picture(ABC):
     """Something that can be drawn. A new way of drawing is a new subclass."""
 
@@ -21,7 +25,7 @@ class Picture(ABC):
         """A complete SVG in the light theme's colours, as for a file.
 
         Raises:
-            RuntimeError: a program that draws it is missing; the message says what to install.
+            ProgramMissing: a program that draws it is missing.
         """
 
     @abstractmethod

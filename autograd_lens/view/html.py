@@ -12,10 +12,10 @@ import re
 from functools import cache
 from html import escape
 from importlib.resources import files
+from math import prod
 
-from ..base import MAX_FRAMES
-from .dot import DotMissing
-from .figure import Choice, Figure, Frame
+from ..base import refuse_too_many
+from .figure import Choice, Figure, Frame, ProgramMissing
 from .theme import follow_theme, variables
 
 
@@ -23,15 +23,9 @@ def figure_html(figure: Figure, *, page: bool = False) -> str:
     """Return the figure as one ``<figure>`` element, or as a whole document.
 
     Raises:
-        ValueError: the choices make more than ``MAX_FRAMES`` frames.
+        ValueError: the choices make too many frames.
     """
-    number = 1
-    for choice in figure.choices:
-        number *= len(choice.values)
-    if number > MAX_FRAMES:
-        raise ValueError(
-            f"the choices make {number} frames, and a page takes {MAX_FRAMES}: offer fewer values"
-        )
+    refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
     pictures, advice = render_pictures(frames)
     parts = [frame_parts(frame, svg) for frame, svg in zip(frames, pictures, strict=True)]
@@ -122,7 +116,7 @@ def _wrapped(parts: list[dict[str, str]]) -> list[str]:
 
 def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
     """Return an inline SVG for every frame, and advice if a program to draw them is missing."""
-    svgs = [""] * len(frames)
+    svgs, advice = [""] * len(frames), ""
     by_class: dict[type, list[int]] = {}
     for number, frame in enumerate(frames):
         if frame.picture is not None:
@@ -130,13 +124,14 @@ def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
     for kind, numbers in by_class.items():
         try:
             drawn = kind.svgs([frames[number].picture for number in numbers])
-        except DotMissing as missing:
-            return svgs, str(missing)
+        except ProgramMissing as missing:
+            advice = str(missing)
+            continue
         for number, svg in zip(numbers, drawn, strict=True):
             svgs[number] = svg
     size = _canvas(svgs)
     names = [frame.caption or frame.where for frame in frames]
-    return [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)], ""
+    return [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)], advice
 
 
 _BOX = re.compile(r'viewBox="(-?[\d.]+) (-?[\d.]+) ([\d.]+) ([\d.]+)"')
