@@ -180,6 +180,7 @@ BAD = [
     ("quotes_occur", "unknown name", prose("It is kept in `x.gradient`.")),
     ("quotes_occur", "in details", prose("<details><summary>Hint</summary>\n\n5\n\n</details>")),
     ("quotes_occur", "in the opening", prose("It holds 17.", OPENING)),
+    ("short_route", "without a start", prose("> **Short route.** Last stop.", SECOND)),
 ]
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from nbformat import NotebookNode
 
-from tools.gates import form, outputs, prose, source
+from tools.gates import form, outputs, prose, route, source
 
 Gate = Callable[[NotebookNode], list[str]]
 
@@ -40,6 +40,7 @@ _ALL: list[Gate] = [
     source.figures_are_asserted,
     prose.no_myst,
     prose.quotes_occur,
+    route.short_route,
 ]
 
 GATES: dict[str, Gate] = {gate.__name__: gate for gate in _ALL}
