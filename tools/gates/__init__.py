@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from nbformat import NotebookNode
 
-from tools.gates import form, outputs, prose, route, source
+from tools.gates import form, names, outputs, prose, route, source
 
 Gate = Callable[[NotebookNode], list[str]]
 
@@ -38,6 +38,7 @@ _ALL: list[Gate] = [
     source.no_trailing_semicolon,
     source.answers_hidden_everywhere,
     source.figures_are_asserted,
+    names.figures_keep_their_names,
     prose.no_myst,
     prose.quotes_occur,
     route.short_route,
