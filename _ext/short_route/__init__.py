@@ -3,7 +3,8 @@
 A Sphinx extension of this book. In the notebooks a stop is a blockquote,
 `> **Short route.** Next stop: *Title of a section*`, which reads well anywhere. On a page the
 title becomes a link, the sections of the route get the class `on-route`, and `route.js` offers to
-hide the others. A title that no section of the page has fails the build.
+hide the others. So do the titles in `> **Parts.** …`, the map of a long chapter. A title that no
+section of the page has fails the build.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 
 MARK = "Short route."
+MAP = "Parts."
+"""How the blockquote begins that lists a long chapter's parts, each with its first section."""
 
 
 class NoSuchStop(ExtensionError):
@@ -29,7 +32,7 @@ class ShortRoute(SphinxTransform):
     def apply(self, **options) -> None:
         """Rewrite the document in place."""
         titles = {section[0].astext(): section for section in self.document.findall(nodes.section)}
-        for mark in self.document.findall(is_mark):
+        for mark in self.document.findall(lambda node: begins_with(node, MARK)):
             section = mark
             while not isinstance(section, nodes.section):
                 section = section.parent
@@ -37,24 +40,29 @@ class ShortRoute(SphinxTransform):
             mark["classes"].append("route-start" if start else "route-stop")
             if not start:
                 section["classes"].append("on-route")
-            for title in list(mark.findall(nodes.emphasis)):
-                name = title.astext()
-                if name not in titles:
-                    raise NoSuchStop(
-                        f"{self.env.docname}: the short route leads to {name!r}, "
-                        "and no section has that title"
-                    )
-                link = nodes.reference("", "", *title.children, internal=True)
-                link["refid"] = titles[name]["ids"][0]
-                title.replace_self(link)
+            self.link(mark, titles, "the short route leads to")
+        for parts in self.document.findall(lambda node: begins_with(node, MAP)):
+            self.link(parts, titles, "a part begins with")
+
+    def link(self, quote: nodes.block_quote, titles: dict, says: str) -> None:
+        """Make a link of each title in a blockquote."""
+        for title in list(quote.findall(nodes.emphasis)):
+            name = title.astext()
+            if name not in titles:
+                raise NoSuchStop(
+                    f"{self.env.docname}: {says} {name!r}, and no section has that title"
+                )
+            link = nodes.reference("", "", *title.children, internal=True)
+            link["refid"] = titles[name]["ids"][0]
+            title.replace_self(link)
 
 
-def is_mark(node: nodes.Node) -> bool:
-    """Whether `node` is a blockquote that begins with the mark in bold."""
+def begins_with(node: nodes.Node, words: str) -> bool:
+    """Whether `node` is a blockquote that begins with these words in bold."""
     if not isinstance(node, nodes.block_quote):
         return False
     bold = next(node.findall(nodes.strong), None)  # MyST puts an empty text before it
-    return bold is not None and bold.astext() == MARK and node.astext().startswith(MARK)
+    return bold is not None and bold.astext() == words and node.astext().startswith(words)
 
 
 def setup(app):

@@ -1,5 +1,7 @@
 """The short route on the built page: its links, and the button that hides the rest."""
 
+import re
+
 import pytest
 from short_route import NoSuchStop
 from sphinx.application import Sphinx
@@ -58,17 +60,19 @@ def test_a_page_without_a_route_has_no_button(visit):
     assert page.locator(".route-switch").count() == 0
 
 
+@pytest.mark.parametrize("kind", ["Short route.", "Parts."])
 @pytest.mark.parametrize(("title", "fits"), [("Here we `are`", True), ("Nowhere", False)])
-def test_a_stop_that_no_section_bears_fails_the_build(title, fits, tmp_path):
+def test_a_title_that_no_section_bears_fails_the_build(title, fits, kind, tmp_path):
     (tmp_path / "conf.py").write_text('extensions = ["myst_parser", "short_route"]\n')
     (tmp_path / "index.md").write_text(
-        f"# Chapter\n\n> **Short route.** First stop: *{title}*\n\n"
-        "## Here we `are`\n\n> **Short route.** Last stop.\n"
+        f"# Chapter\n\n> **{kind}** See *{title}*.\n\n## Here we `are`\n\nAnd *this* is no link.\n"
     )
     app = Sphinx(tmp_path, tmp_path, tmp_path / "out", tmp_path / "tree", "html", status=None)
     if fits:
         app.build()
-        assert 'href="#here-we-are"' in (tmp_path / "out" / "index.html").read_text("utf-8")
+        page = (tmp_path / "out" / "index.html").read_text("utf-8")
+        assert re.search(r'<blockquote.*href="#here-we-are".*</blockquote>', page, re.S)
+        assert "<em>this</em>" in page
     else:
-        with pytest.raises(NoSuchStop, match="index: the short route leads to 'Nowhere'"):
+        with pytest.raises(NoSuchStop, match="index: .* 'Nowhere', and no section"):
             app.build()
