@@ -27,7 +27,7 @@ def figure_html(figure: Figure, *, page: bool = False) -> str:
     """
     refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
-    pictures, advice = render_pictures(frames)
+    pictures, advice, _ = render_pictures(frames)
     parts = [frame_parts(frame, svg) for frame, svg in zip(frames, pictures, strict=True)]
     body = shell(
         figure,
@@ -54,8 +54,12 @@ def shell(
     twins: list[str],
     advice: str = "",
     templates: str = "",
+    opened: bool = False,
 ) -> str:
-    """The element around a frame; widgets use it too, without controls."""
+    """The element around a frame; widgets use it too, without controls.
+
+    The text stands in a ``<details>``, ``opened`` or not; without ``twins`` there is none.
+    """
     head = f"{figure.head}\n" if figure.head else ""
     legend = "".join(
         f'<span><i class="lens-key lens-{role}"></i>{escape(words)}</span>'
@@ -64,6 +68,11 @@ def shell(
     pres = "".join(
         f'<pre tabindex="0"{"" if k else " class=lens-now"}>{escape(twin)}</pre>'
         for k, twin in enumerate(twins)
+    )
+    details = (
+        f"<details{' open' if advice or opened else ''}><summary>as text</summary>"
+        f'<div class="lens-twin">{f"<p>{escape(head.strip())}</p>" if head else ""}{pres}</div>'
+        "</details>"
     )
     live = ' aria-live="polite"' if controls else ""
     return (
@@ -77,9 +86,8 @@ def shell(
         f'<div class="lens-gauge">{first["lens-gauge"]}</div>'
         f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
-        + f"<details{' open' if advice else ''}><summary>as text</summary>"
-        f'<div class="lens-twin">{f"<p>{escape(head.strip())}</p>" if head else ""}{pres}</div>'
-        f"</details></figcaption>{templates}"
+        + (details if twins else "")
+        + f"</figcaption>{templates}"
         + (f"<script>{script()}</script>" if controls else "")
         + "</figure>"
     )
@@ -114,8 +122,14 @@ def _wrapped(parts: list[dict[str, str]]) -> list[str]:
     ]
 
 
-def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
-    """Return an inline SVG for every frame, and advice if a program to draw them is missing."""
+def render_pictures(
+    frames: list[Frame], least: tuple[float, float] = (0.0, 0.0)
+) -> tuple[list[str], str, tuple[float, float]]:
+    """Draw frames on one canvas, which is at least ``least`` large.
+
+    Returns an inline SVG for every frame, advice if a program to draw them is missing, and the size
+    of the canvas.
+    """
     svgs, advice = [""] * len(frames), ""
     by_class: dict[type, list[int]] = {}
     for number, frame in enumerate(frames):
@@ -129,9 +143,10 @@ def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
             continue
         for number, svg in zip(numbers, drawn, strict=True):
             svgs[number] = svg
-    size = _canvas(svgs)
+    size = _canvas(svgs, least)
     names = [frame.caption or frame.where for frame in frames]
-    return [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)], advice
+    inlined = [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)]
+    return inlined, advice, size
 
 
 _BOX = re.compile(r'viewBox="(-?[\d.]+) (-?[\d.]+) ([\d.]+) ([\d.]+)"')
@@ -153,12 +168,12 @@ def inline(svg: str, name: str, size: tuple[float, float]) -> str:
     return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
 
 
-def _canvas(svgs: list[str]) -> tuple[float, float]:
+def _canvas(svgs: list[str], least: tuple[float, float]) -> tuple[float, float]:
     """Width and height that hold each of several SVGs: with one canvas, nothing jumps."""
     boxes = [_BOX.search(svg) for svg in svgs if svg]
     if not all(boxes):
         raise ValueError("an SVG has no viewBox")
-    sizes = [(float(box[3]), float(box[4])) for box in boxes] or [(0.0, 0.0)]
+    sizes = [least] + [(float(box[3]), float(box[4])) for box in boxes]
     return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 
