@@ -306,6 +306,7 @@ def test_the_title_is_the_first_line_of_the_docstring():
         (lambda: lens.explore(draw, power=[]), ValueError, "has no values"),
         (lambda: lens.explore(draw, power=3), TypeError, "collection of values"),
         (lambda: lens.explore(draw, power="ab"), TypeError, "collection of values"),
+        (lambda: lens.explore(draw, power=[[1], [2]]), TypeError, "power has a value of type list"),
         (
             lambda: str(lens.explore(lambda a: 3, a=[1])),
             TypeError,
