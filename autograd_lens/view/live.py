@@ -14,6 +14,8 @@ import ipywidgets as widgets
 from .figure import Choice, Figure, Frame
 from .html import frame_parts, render_pictures, shell
 
+WHOLE_NAME = {"description_width": "initial"}  # otherwise a long name is cut
+
 
 def widget(figure: Figure) -> widgets.VBox:
     """Return a widget that calls ``figure.draw`` with what the reader chooses.
@@ -71,7 +73,7 @@ class _Control:
         self.following = False  # while one widget is set to what another shows
         self.box = self.play = None
         kind = widgets.Dropdown if choice.control == "menu" else widgets.SelectionSlider
-        self.selector = kind(options=self._options(), description=choice.name)
+        self.selector = kind(options=self._options(), description=choice.name, style=WHOLE_NAME)
         self.selector.observe(self._selected, names="index")
         made: list[widgets.Widget] = [self.selector]
         if choice.control == "film":
@@ -103,7 +105,7 @@ class _Control:
         self.box = kind(
             value=self.number(self.values[0]),
             description=f"or any {self.name}",
-            style={"description_width": "initial"},
+            style=WHOLE_NAME,
             layout=widgets.Layout(width="220px"),
         )
         self.box.observe(self._typed, names="value")

@@ -1,0 +1,180 @@
+"""Every notebook in a real JupyterLab: run, look, touch, save, open again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import figures
+import nbformat
+import pytest
+from lab import ROOT, Lab, changed, command, run_all
+from playwright.sync_api import Locator, Page
+
+from autograd_lens.view.theme import COLOURS
+from tools.notebooks import dumps, normalise
+from tools.repository import notebook_paths
+
+pytestmark = pytest.mark.needs("dot", "chromium")
+
+
+@dataclass
+class Chapter:
+    """A notebook that JupyterLab has run from top to bottom."""
+
+    lab: Lab
+    source: Path
+    page: Page
+    cells: list[dict]
+
+    @property
+    def copy(self) -> Path:
+        """The file that JupyterLab has open."""
+        return self.lab.folder / self.source.name
+
+
+@pytest.fixture(scope="module", params=notebook_paths(), ids=lambda path: path.stem)
+def chapter(request, lab):
+    """A copy of a chapter, opened and run. Its tests go from first to last on one page."""
+    copy = Path(shutil.copy(request.param, lab.folder))
+    page = lab.open(copy.name)
+    yield Chapter(lab, request.param, page, run_all(page))
+    lab.close_pages()
+    lab.stop_kernels()
+    lab.problems.clear()
+
+
+@pytest.fixture
+def saved(chapter) -> nbformat.NotebookNode:
+    """What JupyterLab saves of the notebook."""
+    before = chapter.copy.stat().st_mtime_ns
+    command(chapter.page, "docmanager:save")
+    for _ in range(200):
+        chapter.page.wait_for_timeout(50)
+        if chapter.copy.stat().st_mtime_ns != before:
+            return nbformat.read(chapter.copy, as_version=4)
+    raise AssertionError("JupyterLab did not save")
+
+
+def test_every_cell_runs(chapter):
+    assert [cell["count"] for cell in chapter.cells] == list(range(1, len(chapter.cells) + 1))
+    for cell in chapter.cells:
+        assert not cell["errors"] or "raises-exception" in cell["tags"]
+        assert cell["stderr"] == []
+
+
+def test_every_figure_is_drawn(chapter, saved):
+    shown = [figure["title"] for figure in chapter.page.evaluate(figures.SEEN)]
+    assert shown == figures.stored_titles(saved)
+    assert figures.problems(chapter.page) == []
+    if site := os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
+        page = Path(site, chapter.source.relative_to(ROOT)).with_suffix(".html")
+        assert shown == figures.titles(page.read_text("utf-8"))
+
+
+def test_a_film_steps_by_its_buttons(chapter):
+    for film in figures.films(chapter.page):
+        assert not figures.step(chapter.page, film)
+
+
+def test_a_menu_changes_the_picture(chapter):
+    for figure in chapter.page.locator("figure.lens:has(select.lens-choice)").all():
+        stage, caption = figure.locator(".lens-stage"), figure.locator(".lens-caption")
+        before, said = stage.inner_html(), caption.inner_text()
+        menu = figure.locator("select.lens-choice").first
+        menu.select_option(index=menu.locator("option").count() - 1)
+        assert changed(chapter.page, stage, before, patience=5), figure.get_attribute("aria-label")
+        assert caption.inner_text() != said
+
+
+def live(page: Page) -> list[Locator]:
+    """Live figures that take any number."""
+    return page.locator(".widget-vbox:has(figure.lens):has(input[type=number])").all()
+
+
+def off_grid(page: Page, figure: Locator) -> str:
+    """A number that is not among the values of its first slider: between the first two."""
+    box = figure.locator("input[type=number]").first
+    first = box.input_value()
+    figure.locator(".noUi-handle").first.focus()
+    page.keyboard.press("ArrowRight")
+    for _ in range(100):
+        if box.input_value() != first:
+            break
+        page.wait_for_timeout(50)
+    second = box.input_value()
+    assert second != first, "the box does not follow the slider"
+    return str((float(first) + float(second)) / 2)
+
+
+def test_a_live_figure_is_drawn_by_the_kernel(chapter, saved):
+    assert len(live(chapter.page)) == figures.stored_widgets(saved)
+    for figure in live(chapter.page):
+        number = off_grid(chapter.page, figure)
+        stored = json.dumps(saved)
+        assert f"= {number}:" not in stored, "it was drawn in advance"
+        box, caption = figure.locator("input[type=number]").first, figure.locator(".lens-caption")
+        box.fill(number)
+        box.press("Enter")
+        caption.get_by_text(f"= {number}:").wait_for(timeout=20_000)
+        assert "could not be drawn" not in caption.inner_text()
+    assert figures.problems(chapter.page) == []
+
+
+def test_figures_follow_the_theme(chapter):
+    for which, theme in ((1, "JupyterLab Dark"), (0, "JupyterLab Light")):
+        command(chapter.page, "apputils:change-theme", theme=theme)
+        chapter.page.wait_for_function(
+            "light => document.body.dataset.jpThemeLight === light",
+            arg="false" if which else "true",
+        )
+        chapter.page.wait_for_timeout(500)
+        paper = COLOURS["paper"][which]
+        red, green, blue = (int(paper[k : k + 2], 16) for k in (1, 3, 5))
+        grounds = chapter.page.evaluate(
+            "() => [...document.querySelectorAll('figure.lens')]"
+            ".map(figure => getComputedStyle(figure).backgroundColor)"
+        )
+        assert set(grounds) <= {f"rgb({red}, {green}, {blue})"}
+
+
+def test_what_is_saved_is_what_is_committed(chapter, saved):
+    """JupyterLab's run and the committed one say the same, but for pictures and its metadata."""
+    nbformat.validate(saved)
+    normalise(saved)
+    assert dumps(saved) == chapter.source.read_text("utf-8")
+
+
+def test_without_a_problem_in_the_browser(chapter):
+    assert chapter.lab.problems == []
+
+
+def test_without_its_kernel_a_live_figure_stays_as_it_is(chapter):
+    chapter.lab.stop_kernels()
+    for figure in live(chapter.page):
+        stage, box = figure.locator(".lens-stage"), figure.locator("input[type=number]").first
+        before = stage.inner_html()
+        figure.locator(".noUi-handle").first.focus()
+        chapter.page.keyboard.press("ArrowRight")
+        box.fill("1234.5")
+        box.press("Enter")
+        assert not changed(chapter.page, stage, before, patience=3)
+
+
+def test_opened_again_with_a_fresh_kernel(chapter):
+    """The last: the page is closed, and the saved file is opened as if on another day."""
+    chapter.lab.close_pages()
+    chapter.lab.stop_kernels()
+    nb = nbformat.read(chapter.copy, as_version=4)
+    page = chapter.page = chapter.lab.open(chapter.copy.name)
+    command(page, "notebook:show-all-cell-outputs")
+    page.wait_for_timeout(1500)
+    shown = [figure["title"] for figure in page.evaluate(figures.SEEN)]
+    expected = figures.stored_titles(nb)
+    assert len(shown) == len(expected) - figures.stored_widgets(nb)
+    assert figures.problems(page) == []
+    for film in figures.films(page):
+        assert not figures.step(page, film)
