@@ -19,8 +19,10 @@ from .figure import Choice, Figure, Frame, ProgramMissing
 from .theme import follow_theme, variables
 
 
-def figure_html(figure: Figure, *, page: bool = False) -> str:
+def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     """Return the figure as one ``<figure>`` element, or as a whole document.
+
+    ``form`` is what :func:`shell` takes.
 
     Raises:
         ValueError: the choices make too many frames.
@@ -36,6 +38,7 @@ def figure_html(figure: Figure, *, page: bool = False) -> str:
         twins=[frame.twin for frame in frames],
         advice=advice,
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
+        form=form,
     )
     if not page:
         return body
@@ -55,10 +58,13 @@ def shell(
     advice: str = "",
     templates: str = "",
     opened: bool = False,
+    form: str = "",
 ) -> str:
     """The element around a frame; widgets use it too, without controls.
 
-    The text stands in a ``<details>``, ``opened`` or not; without ``twins`` there is none.
+    The text stands in a ``<details>``, ``opened`` or not; without ``twins`` there is none. ``form``
+    marks a ``"live"`` figure and one ``"kept"`` for the time when the live one is gone: of the two,
+    ``figure.css`` shows one.
     """
     head = f"{figure.head}\n" if figure.head else ""
     legend = "".join(
@@ -76,8 +82,9 @@ def shell(
     )
     live = ' aria-live="polite"' if controls else ""
     return (
-        f'<figure class="lens" role="group" aria-label="{escape(figure.title)}">'
-        f"<style>{style()}</style>"
+        f'<figure class="lens" role="group" aria-label="{escape(figure.title)}"'
+        + (f' data-form="{form}">' if form else ">")
+        + f"<style>{style()}</style>"
         f'<div class="lens-head"><b>{escape(figure.title)}</b>'
         f'<span class="lens-legend">{legend}</span></div>'
         + (f'<div class="lens-controls">{controls}</div>' if controls else "")

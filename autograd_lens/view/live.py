@@ -57,7 +57,8 @@ class _Drawing:
             frame = Frame(f"{type(error).__name__}: {error}", where="could not be drawn")
             svg, advice = "", ""
         twins = [frame.twin] if as_text or advice else []
-        return shell(self.figure, frame_parts(frame, svg), twins=twins, advice=advice, opened=True)
+        parts = frame_parts(frame, svg)
+        return shell(self.figure, parts, twins=twins, advice=advice, opened=True, form="live")
 
 
 class _Control:

@@ -11,8 +11,10 @@ from playwright.sync_api import Locator, Page
 FIGURE = re.compile(r'<figure class="lens" role="group" aria-label="([^"]*)"')
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
-# Every figure in the page: its title, and how much of its picture can be seen.
-SEEN = """() => [...document.querySelectorAll("figure.lens")].map(figure => {
+# Every figure that is shown: its title, and how much of its picture can be seen.
+SEEN = """() => [...document.querySelectorAll("figure.lens")].filter(
+  figure => getComputedStyle(figure.closest(".jp-OutputArea-child") || figure).display !== "none"
+).map(figure => {
   const drawn = figure.querySelector(".lens-stage svg, .lens-stage pre");
   const box = drawn ? drawn.getBoundingClientRect() : {width: 0, height: 0};
   return {title: figure.getAttribute("aria-label"), width: box.width, height: box.height,
@@ -56,7 +58,7 @@ def problems(page: Page) -> list[str]:
 
 def films(page: Page) -> list[Locator]:
     """Figures with a film that answers without a kernel."""
-    return page.locator("figure.lens:has(.lens-film)").all()
+    return page.locator("figure.lens:has(.lens-film):visible").all()
 
 
 def step(page: Page, film: Locator) -> str:

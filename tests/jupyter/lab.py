@@ -117,10 +117,13 @@ def run_all(page: Page) -> list[dict]:
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
     page.wait_for_function(HAS_RUN, timeout=1000 * PATIENCE)
-    # Answers are folded; what they hold counts too.
+    return page.evaluate(CELLS)
+
+
+def unfold(page: Page) -> None:
+    """Show what folded cells hold, such as answers."""
     command(page, "notebook:show-all-cell-outputs")
     page.wait_for_timeout(500)
-    return page.evaluate(CELLS)
 
 
 def command(page: Page, name: str, **arguments) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from pathlib import Path
 import figures
 import nbformat
 import pytest
-from lab import ROOT, Lab, changed, command, run_all
+from lab import ROOT, Lab, changed, command, run_all, unfold
 from playwright.sync_api import Locator, Page
 
 from autograd_lens.view.theme import COLOURS
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.needs("dot", "chromium")
 
 @dataclass
 class Chapter:
-    """A notebook that JupyterLab has run from top to bottom."""
+    """A notebook that JupyterLab has run from top to bottom and saved."""
 
     lab: Lab
     source: Path
@@ -35,28 +34,31 @@ class Chapter:
         """The file that JupyterLab has open."""
         return self.lab.folder / self.source.name
 
+    def saved(self) -> nbformat.NotebookNode:
+        """What JupyterLab has saved."""
+        return nbformat.read(self.copy, as_version=4)
+
 
 @pytest.fixture(scope="module", params=notebook_paths(), ids=lambda path: path.stem)
 def chapter(request, lab):
-    """A copy of a chapter, opened and run. Its tests go from first to last on one page."""
+    """A copy of a chapter, opened, run and saved. Its tests go from first to last on one page."""
     copy = Path(shutil.copy(request.param, lab.folder))
     page = lab.open(copy.name)
-    yield Chapter(lab, request.param, page, run_all(page))
+    opened = Chapter(lab, request.param, page, run_all(page))
+    before = copy.stat().st_mtime_ns
+    command(page, "docmanager:save")
+    for _ in range(200):
+        if copy.stat().st_mtime_ns != before:
+            break
+        page.wait_for_timeout(50)
+    else:
+        raise AssertionError("JupyterLab did not save")
+    page.wait_for_timeout(500)
+    unfold(page)
+    yield opened
     lab.close_pages()
     lab.stop_kernels()
     lab.problems.clear()
-
-
-@pytest.fixture
-def saved(chapter) -> nbformat.NotebookNode:
-    """What JupyterLab saves of the notebook."""
-    before = chapter.copy.stat().st_mtime_ns
-    command(chapter.page, "docmanager:save")
-    for _ in range(200):
-        chapter.page.wait_for_timeout(50)
-        if chapter.copy.stat().st_mtime_ns != before:
-            return nbformat.read(chapter.copy, as_version=4)
-    raise AssertionError("JupyterLab did not save")
 
 
 def test_every_cell_runs(chapter):
@@ -66,9 +68,9 @@ def test_every_cell_runs(chapter):
         assert cell["stderr"] == []
 
 
-def test_every_figure_is_drawn(chapter, saved):
+def test_every_figure_is_drawn(chapter):
     shown = [figure["title"] for figure in chapter.page.evaluate(figures.SEEN)]
-    assert shown == figures.stored_titles(saved)
+    assert shown == figures.stored_titles(chapter.saved())
     assert figures.problems(chapter.page) == []
     if site := os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
         page = Path(site, chapter.source.relative_to(ROOT)).with_suffix(".html")
@@ -80,8 +82,23 @@ def test_a_film_steps_by_its_buttons(chapter):
         assert not figures.step(chapter.page, film)
 
 
+def test_what_is_not_drawn_or_does_not_answer_is_noticed(chapter):
+    """The two checks above can fail."""
+    page = chapter.page
+    if page.evaluate("() => document.querySelector('figure.lens svg')"):
+        style = page.add_style_tag(content="figure.lens svg { display: none }")
+        assert figures.problems(page)
+        style.evaluate("style => style.remove()")
+        assert figures.problems(page) == []
+    for film in figures.films(page)[:1]:
+        deaf = "window.deaf = event => event.stopImmediatePropagation()"
+        page.evaluate(f"() => window.addEventListener('click', {deaf}, true)")
+        assert "nothing new" in figures.step(page, film)
+        page.evaluate("() => window.removeEventListener('click', window.deaf, true)")
+
+
 def test_a_menu_changes_the_picture(chapter):
-    for figure in chapter.page.locator("figure.lens:has(select.lens-choice)").all():
+    for figure in chapter.page.locator("figure.lens:has(select.lens-choice):visible").all():
         stage, caption = figure.locator(".lens-stage"), figure.locator(".lens-caption")
         before, said = stage.inner_html(), caption.inner_text()
         menu = figure.locator("select.lens-choice").first
@@ -110,12 +127,11 @@ def off_grid(page: Page, figure: Locator) -> str:
     return str((float(first) + float(second)) / 2)
 
 
-def test_a_live_figure_is_drawn_by_the_kernel(chapter, saved):
-    assert len(live(chapter.page)) == figures.stored_widgets(saved)
+def test_a_live_figure_is_drawn_by_the_kernel(chapter):
+    assert len(live(chapter.page)) == figures.stored_widgets(chapter.saved())
     for figure in live(chapter.page):
         number = off_grid(chapter.page, figure)
-        stored = json.dumps(saved)
-        assert f"= {number}:" not in stored, "it was drawn in advance"
+        assert f"= {number}:" not in chapter.copy.read_text("utf-8"), "it was drawn in advance"
         box, caption = figure.locator("input[type=number]").first, figure.locator(".lens-caption")
         box.fill(number)
         box.press("Enter")
@@ -141,8 +157,9 @@ def test_figures_follow_the_theme(chapter):
         assert set(grounds) <= {f"rgb({red}, {green}, {blue})"}
 
 
-def test_what_is_saved_is_what_is_committed(chapter, saved):
+def test_what_is_saved_is_what_is_committed(chapter):
     """JupyterLab's run and the committed one say the same, but for pictures and its metadata."""
+    saved = chapter.saved()
     nbformat.validate(saved)
     normalise(saved)
     assert dumps(saved) == chapter.source.read_text("utf-8")
@@ -168,13 +185,21 @@ def test_opened_again_with_a_fresh_kernel(chapter):
     """The last: the page is closed, and the saved file is opened as if on another day."""
     chapter.lab.close_pages()
     chapter.lab.stop_kernels()
-    nb = nbformat.read(chapter.copy, as_version=4)
     page = chapter.page = chapter.lab.open(chapter.copy.name)
-    command(page, "notebook:show-all-cell-outputs")
-    page.wait_for_timeout(1500)
+    unfold(page)
+    page.locator(".jp-OutputArea-output").get_by_text("Loading widget").last.wait_for(
+        state="detached", timeout=20_000
+    )
     shown = [figure["title"] for figure in page.evaluate(figures.SEEN)]
-    expected = figures.stored_titles(nb)
-    assert len(shown) == len(expected) - figures.stored_widgets(nb)
+    assert shown == figures.stored_titles(chapter.saved()), "live ones too, as they are on the page"
     assert figures.problems(page) == []
     for film in figures.films(page):
         assert not figures.step(page, film)
+    for figure in page.locator("figure.lens[data-form=kept]").all():
+        stage = figure.locator(".lens-stage")
+        before = stage.inner_html()
+        slider = figure.locator("input.lens-choice").first
+        slider.fill(slider.get_attribute("max"))
+        assert changed(page, stage, before, patience=5), "it answers without a kernel"
+    for lost in page.get_by_text("model not found").all():
+        assert not lost.is_visible()

@@ -62,6 +62,7 @@ def test_a_widget_only_where_a_kernel_runs_and_nothing_forbids_it(monkeypatch):
     free = lens.explore(lambda size: f"{size}", size=[1, 2, 4]).figure()
     widget_form = "application/vnd.jupyter.widget-view+json"
     monkeypatch.setenv("AUTOGRAD_LENS_LIVE", "1")
+    monkeypatch.delenv("JPY_SESSION_NAME", raising=False)
     assert set(bundle(free)) == {"text/plain", "text/html"}
     monkeypatch.setattr(IPython, "get_ipython", lambda: Kernel)
     forms = bundle(free)
@@ -83,6 +84,24 @@ def test_only_controls_and_arguments_that_colab_has():
     }  # fmt: skip
     for call in re.findall(r"widgets\.Button\((.*?)\)", source, flags=re.S):
         assert set(re.findall(r"(\w+)=", call)) <= {"description", "tooltip", "layout"}
+
+
+def test_under_jupyters_server_the_page_is_kept_in_an_output_of_its_own(monkeypatch):
+    import IPython
+
+    published = []
+    free = lens.explore(lambda size: f"{size}", size=[1, 2, 4]).figure()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: Kernel)
+    monkeypatch.setattr(IPython.display, "publish_display_data", published.append)
+    monkeypatch.setenv("AUTOGRAD_LENS_LIVE", "1")
+    monkeypatch.setenv("JPY_SESSION_NAME", "chapter.ipynb")
+    forms = bundle(free)
+    assert set(forms) == {"text/plain", "application/vnd.jupyter.widget-view+json"}
+    (kept,) = published
+    assert set(kept) == {"text/html"}, "no second text: what is compared stays the same"
+    assert kept["text/html"].count(' data-form="kept">') == 1
+    monkeypatch.setenv("AUTOGRAD_LENS_LIVE", "0")
+    assert "text/html" in bundle(free) and len(published) == 1
 
 
 # Films
