@@ -64,41 +64,57 @@ class _Drawing:
 class _Control:
     """The widgets of one choice, kept in step; each change tells ``choose`` once.
 
-    A selector goes through the values by their position. Where any number may be chosen, a box
-    shows the chosen one, and a number that is typed in joins the selector at its place.
+    A menu or a slider goes through the values by their position. Where any number may be chosen, a
+    box shows the chosen one, and a number that is typed in joins the others at its place.
     """
 
     def __init__(self, choice: Choice, choose: Callable[[str, Any], None]):
         self.name, self.choose = choice.name, choose
         self.values, self.labels = list(choice.values), list(choice.labels)
         self.following = False  # while one widget is set to what another shows
-        self.box = self.play = None
-        kind = widgets.Dropdown if choice.control == "menu" else widgets.SelectionSlider
-        self.selector = kind(options=self._options(), description=choice.name, style=WHOLE_NAME)
-        self.selector.observe(self._selected, names="index")
-        made: list[widgets.Widget] = [self.selector]
-        if choice.control == "film":
-            made = self._film()
+        self.box = self.label = self.play = None
+        if choice.control == "menu":
+            self.selector = widgets.Dropdown(
+                options=self._options(), description=choice.name, style=WHOLE_NAME
+            )
+            self.position = "index"
+        else:
+            # Not SelectionSlider: in a page it does not see that it has got more values.
+            self.selector = widgets.IntSlider(
+                max=self._last(), description=choice.name, style=WHOLE_NAME, readout=False
+            )
+            self.position = "value"
+        self.selector.observe(self._selected, names=self.position)
+        made: list[widgets.Widget] = self._film() if choice.control == "film" else [self.selector]
         if choice.free:
             made.append(self._box())
+        elif choice.control != "menu":
+            self.label = widgets.Label(value=self.labels[0])
+            made.insert(made.index(self.selector) + 1, self.label)
         self.row = widgets.HBox(made, layout=widgets.Layout(flex_flow="row wrap"))
 
     def _options(self) -> list[tuple[str, int]]:
         return [(label, k) for k, label in enumerate(self.labels)]
 
+    def _last(self) -> int:
+        return len(self.values) - 1
+
+    def _place(self) -> int:
+        return getattr(self.selector, self.position)
+
+    def _go(self, place: int) -> None:
+        setattr(self.selector, self.position, min(max(place, 0), self._last()))
+
     def _film(self) -> list[widgets.Widget]:
-        """The selector with buttons around it, as on a page."""
+        """The slider with buttons around it, as on a page."""
         slim = widgets.Layout(width="44px")
         back = widgets.Button(description="‹", tooltip=f"previous {self.name}", layout=slim)
         forth = widgets.Button(description="›", tooltip=f"next {self.name}", layout=slim)
-        back.on_click(lambda _: self._step(-1))
-        forth.on_click(lambda _: self._step(1))
-        self.play = widgets.Play(min=0, max=len(self.values) - 1, interval=1300)
-        widgets.jslink((self.play, "value"), (self.selector, "index"))
+        back.on_click(lambda _: self._go(self._place() - 1))
+        forth.on_click(lambda _: self._go(self._place() + 1))
+        self.play = widgets.Play(min=0, max=self._last(), interval=1300)
+        widgets.jslink((self.play, "value"), (self.selector, "value"))
         return [back, self.selector, forth, self.play]
-
-    def _step(self, by: int) -> None:
-        self.selector.index = min(max(self.selector.index + by, 0), len(self.values) - 1)
 
     def _box(self) -> widgets.Widget:
         whole = all(isinstance(value, Integral) for value in self.values)
@@ -116,6 +132,8 @@ class _Control:
         if self.following:
             return
         value = self.values[change["new"]]
+        if self.label is not None:
+            self.label.value = self.labels[change["new"]]
         if self.box is not None:
             self.following = True
             self.box.value = self.number(value)
@@ -129,9 +147,9 @@ class _Control:
         self.following = True
         if value not in self.values:
             self._insert(value)
-        self.selector.index = self.values.index(value)
+        self._go(self.values.index(value))
         self.following = False
-        self.choose(self.name, self.values[self.selector.index])
+        self.choose(self.name, self.values[self._place()])
 
     def _insert(self, value: Any) -> None:
         """Put a number among the values, which rise or fall."""
@@ -139,8 +157,11 @@ class _Control:
         place = sum((known < value) == rising for known in self.values)
         self.values.insert(place, value)
         self.labels.insert(place, str(value))
-        with self.selector.hold_sync():  # one message: a position without its labels is another
-            self.selector.options = self._options()
-            self.selector.index = place
+        with self.selector.hold_sync():  # one message: a position means nothing without the values
+            if self.position == "index":
+                self.selector.options = self._options()
+            else:
+                self.selector.max = self._last()
+            self._go(place)
         if self.play is not None:
-            self.play.max = len(self.values) - 1
+            self.play.max = self._last()

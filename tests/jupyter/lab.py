@@ -120,12 +120,6 @@ def run_all(page: Page) -> list[dict]:
     return page.evaluate(CELLS)
 
 
-def unfold(page: Page) -> None:
-    """Show what folded cells hold, such as answers."""
-    command(page, "notebook:show-all-cell-outputs")
-    page.wait_for_timeout(500)
-
-
 def command(page: Page, name: str, **arguments) -> None:
     """Run one of JupyterLab's commands, as its menus and keys do."""
     page.evaluate(

@@ -79,8 +79,8 @@ def test_only_controls_and_arguments_that_colab_has():
     source = open(live.__file__, encoding="utf-8").read()
     made = set(re.findall(r"widgets\.([A-Z]\w+)", source)) - {"Widget"}
     assert made == {
-        "Button", "Checkbox", "Dropdown", "FloatText", "HBox", "HTML", "IntText", "Layout", "Play",
-        "SelectionSlider", "VBox",
+        "Button", "Checkbox", "Dropdown", "FloatText", "HBox", "HTML", "IntSlider", "IntText",
+        "Label", "Layout", "Play", "VBox",
     }  # fmt: skip
     for call in re.findall(r"widgets\.Button\((.*?)\)", source, flags=re.S):
         assert set(re.findall(r"(\w+)=", call)) <= {"description", "tooltip", "layout"}
@@ -116,7 +116,7 @@ def test_the_slider_of_a_live_film_changes_the_picture():
     frames = film.figure().frames()
     seen = [picture(made)]
     for k in range(1, len(frames)):
-        row["SelectionSlider"].index = k
+        row["IntSlider"].value = k
         seen.append(picture(made))
     assert len(set(seen)) == len(frames)
     page = inline_svgs(film._repr_mimebundle_()["text/html"])[1:]
@@ -128,15 +128,15 @@ def test_the_slider_of_a_live_film_changes_the_picture():
 
 def test_the_buttons_of_a_live_film_stop_at_its_ends():
     made = live.widget(Figure("f", lambda n: Frame(f"at {n}"), (Choice("n", (5, 6, 7), "film"),)))
-    back, slider, forth, play = made.children[0].children
+    back, slider, label, forth, play = made.children[0].children
     assert (play.min, play.max) == (0, 2)
     seen = []
     for button in (back, forth, forth, forth, back):
         button.click()
-        seen.append(slider.index)
-        assert f"at {5 + slider.index}" in picture(made)
+        seen.append(slider.value)
+        assert f"at {5 + slider.value}" in picture(made)
+        assert label.value == str(5 + slider.value)
     assert seen == [0, 1, 2, 2, 1]
-    assert slider.options[slider.index][0] == "6", "the label is beside the slider"
 
 
 # Menus, sliders, numbers
@@ -151,7 +151,7 @@ def test_a_live_menu_and_a_free_number():
     which, size = rows(made)
     which["Dropdown"].index = 1
     assert "b of 1" in picture(made)
-    size["SelectionSlider"].index = 2
+    size["IntSlider"].value = 2
     assert "b of 4" in picture(made)
     size["IntText"].value = 3
     assert "b of 3" in picture(made)
@@ -180,25 +180,32 @@ def test_slider_and_box_stay_in_step():
     figure = lens.explore(pair, a=[1, 2, 8]).figure()
     made = live.widget(figure)
     (row,) = rows(made)
-    slider, box = row["SelectionSlider"], row["IntText"]
+    slider, box = row["IntSlider"], row["IntText"]
+
+    def walk():
+        """What the slider goes through, from end to end."""
+        values = []
+        for place in range(slider.max + 1):
+            slider.value = place
+            assert f"a is {box.value}," in picture(made)
+            values.append(box.value)
+        return values
+
     calls.clear()
-    slider.index = 2
+    slider.value = 2
     assert box.value == 8
     box.value = 2
-    assert slider.index == 1
+    assert slider.value == 1
     assert calls == [], "the page's values were drawn already"
-    box.value = 5  # between 2 and 8
-    assert [label for label, _ in slider.options] == ["1", "2", "5", "8"]
-    assert slider.index == 2 and "a is 5" in picture(made)
+    box.value = 5
+    assert (slider.value, slider.max) == (2, 3) and "a is 5" in picture(made)
     assert calls == [(5, 0)], "each change asks once"
-    slider.index = 1
-    assert box.value == 2 and "a is 2" in picture(made)
-    slider.index = 2
-    assert box.value == 5 and "a is 5" in picture(made), "what was typed can be chosen again"
+    assert walk() == [1, 2, 5, 8], "what was typed can be chosen again"
     box.value = -3
     box.value = 100
-    assert [label for label, _ in slider.options] == ["-3", "1", "2", "5", "8", "100"]
-    assert (slider.index, box.value) == (5, 100)
+    assert (slider.value, slider.max, box.value) == (5, 5, 100)
+    assert walk() == [-3, 1, 2, 5, 8, 100]
+    assert calls == [(5, 0), (-3, 0), (100, 0)]
     assert figure.choices[0].values == (1, 2, 8), "the page keeps its grid"
 
 
@@ -209,8 +216,11 @@ def test_a_grid_that_falls_takes_a_number_at_its_place():
     for typed in (0.5, 3.0, 0.001):
         row["FloatText"].value = typed
         assert f"a is {typed}" in picture(made)
-    labels = [label for label, _ in row["SelectionSlider"].options]
-    assert labels == ["3.0", "1.0", "0.5", "0.1", "0.01", "0.001"]
+    slider, values = row["IntSlider"], []
+    for place in range(slider.max + 1):
+        slider.value = place
+        values.append(row["FloatText"].value)
+    assert values == [3.0, 1.0, 0.5, 0.1, 0.01, 0.001]
 
 
 def test_two_free_choices_do_not_disturb_each_other():
@@ -222,9 +232,9 @@ def test_two_free_choices_do_not_disturb_each_other():
     assert "a is 1, b is 9.5" in picture(made)
     first["IntText"].value = 7
     assert "a is 7, b is 9.5" in picture(made)
-    second["SelectionSlider"].index = 0
+    second["IntSlider"].value = 0
     assert "a is 7, b is 0.5" in picture(made)
-    first["SelectionSlider"].index = 0
+    first["IntSlider"].value = 0
     assert "a is 1, b is 0.5" in picture(made)
     assert calls == [(1, 9.5), (7, 9.5), (7, 0.5)]
 
@@ -235,9 +245,13 @@ def test_a_free_number_joins_any_control(control):
     made = live.widget(Figure("f", lambda n: Frame(f"n is {n}"), (choice,)))
     (row,) = rows(made)
     row["IntText"].value = 4
-    selector = row["Dropdown" if control == "menu" else "SelectionSlider"]
-    assert [label for label, _ in selector.options] == ["one", "three", "4", "five"]
-    assert selector.index == 2 and "n is 4" in picture(made)
+    assert "n is 4" in picture(made)
+    if control == "menu":
+        menu = row["Dropdown"]
+        assert [label for label, _ in menu.options] == ["one", "three", "4", "five"]
+        assert menu.index == 2
+    else:
+        assert (row["IntSlider"].value, row["IntSlider"].max) == (2, 3)
     if control == "film":
         assert row["Play"].max == 3
 
@@ -259,11 +273,11 @@ def test_an_error_in_a_live_draw_is_shown_and_the_controls_still_work():
     figure = Figure("A figure", lambda n: Frame(sometimes(n)), (Choice("n", (1, 2, 3), "film"),))
     made = live.widget(figure)
     (row,) = rows(made)
-    row["SelectionSlider"].index = 1
+    row["IntSlider"].value = 1
     assert picture(made).count("ZeroDivisionError: n &lt; 2 was expected") == 1
     assert "could not be drawn" in picture(made)
     assert "drawn 1" not in picture(made) and "Traceback" not in picture(made)
-    row["SelectionSlider"].index = 2
+    row["IntSlider"].value = 2
     assert "drawn 3" in picture(made) and "ZeroDivisionError" not in picture(made)
 
 
@@ -289,7 +303,7 @@ def test_the_text_stays_open_while_pictures_change():
     assert "<details" not in picture(made)
     as_text(made).value = True
     for index in (1, 2):
-        row["SelectionSlider"].index = index
+        row["IntSlider"].value = index
         assert "<details open>" in picture(made)
     as_text(made).value = False
     assert "<details" not in picture(made)
@@ -311,7 +325,7 @@ def test_the_canvas_of_a_live_figure_never_shrinks():
 
     sizes = []
     for index in (0, 2, 0):
-        row["SelectionSlider"].index = index
+        row["IntSlider"].value = index
         sizes.append(canvas())
     assert sizes[0] != sizes[1] == sizes[2]
 

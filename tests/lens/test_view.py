@@ -423,7 +423,7 @@ def test_without_dot_a_picture_cannot_be_saved(no_dot, tmp_path, suffix):
 def test_without_dot_a_widget_shows_the_text(no_dot):
     made = live.widget(recorded(example).figure())
     assert "dot is not installed" in made.children[1].value
-    made.children[0].children[1].index = 2
+    made.children[0].children[1].value = 2
     assert "PowBackward0" in made.children[1].value
 
 
