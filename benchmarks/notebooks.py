@@ -25,7 +25,7 @@ RUNS = 3
 LIMIT = 1.3
 
 COMPARE = [
-    *(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"),
+    *(sys.executable, "-m", "pytest", "-q"),
     *("--nbval", "--nbval-current-env", "--nbval-cell-timeout=300"),
     *("-n", str(WORKERS), "--dist", "loadscope"),
 ]
