@@ -51,7 +51,7 @@ outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=boo
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-bench: $(STAMP)  ## measure the lens against torchviz and a plain backward
+bench: $(STAMP)  ## measure the lens against torchviz and plain runs
 	$(BIN)/python -m benchmarks
 
 clean:  ## remove what was built; .venv stays
