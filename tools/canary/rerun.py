@@ -89,7 +89,7 @@ def rerun(
     after = copy.deepcopy(before)
     if probe:
         after.cells.append(new_code_cell(probe))
-    notes = _execute(after, folder, kernel, timeout)
+    notes = execute(after, folder, kernel, timeout)
     printed = _text(after.cells.pop().outputs) if probe else ""
     normalise(after)
     differences = []
@@ -113,8 +113,14 @@ def rerun(
     return Run(name, cells, tuple(differences), printed)
 
 
-def _execute(nb, folder: Path, kernel: Kernel, timeout: int) -> dict[int, str]:
-    """Run every cell; what happened to a cell that has no outcome of its own, by position."""
+def execute(
+    nb: nbformat.NotebookNode, folder: Path, kernel: Kernel, timeout: int = CELL_TIMEOUT
+) -> dict[int, str]:
+    """Run every cell of `nb`, in place, also after one that fails.
+
+    Returns, by position from 0, what happened to the cells that have no outcome of their own:
+    those that took too long, that the kernel died in, or that were not run.
+    """
     notes: dict[int, str] = {}
     code = [k for k, cell in enumerate(nb.cells) if cell.cell_type == "code"]
     for position in code:
