@@ -10,6 +10,7 @@ _os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 _os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 from .backward import BackwardRecording, BackwardStep, record_backward
+from .chart import Chart, Line, chart
 from .check import Check, check
 from .explore import Explorer, explore
 from .graph import GradGraph, graph
@@ -20,14 +21,17 @@ __version__ = "0.1.0"
 __all__ = [
     "BackwardRecording",
     "BackwardStep",
+    "Chart",
     "Check",
     "Edge",
     "Explorer",
     "GradGraph",
     "Leaf",
+    "Line",
     "Node",
     "Output",
     "Saved",
+    "chart",
     "check",
     "explore",
     "graph",

@@ -97,7 +97,8 @@ def frame_parts(frame: Frame, svg: str) -> dict[str, str]:
     stage = svg
     if frame.picture is None:  # nothing to draw: the text is the picture
         stage = f'<pre class="lens-text">{escape(frame.twin)}</pre>'
-    where = f"<b>{escape(frame.where)}:</b> " if frame.where else ""
+    colon = ":" if frame.caption else ""
+    where = f"<b>{escape(frame.where)}{colon}</b> " if frame.where else ""
     return {
         "lens-stage": stage,
         "lens-gauge": meter,

@@ -1,0 +1,148 @@
+"""A chart draws the points it was given, writes them down, and refuses what has no place."""
+
+import re
+from xml.etree import ElementTree
+
+import matplotlib
+import pytest
+import torch
+
+import autograd_lens as lens
+from autograd_lens.view.html import render_pictures
+
+NAN = float("nan")
+SQUARES = {"square": ([0, 1, 2, 3], [0.0, 1.0, 4.0, 9.0])}
+
+
+def drawn(chart):
+    """By line, the places of its markers in the picture, and what each says."""
+    [frame] = chart.figure().frames()
+    root = ElementTree.fromstring(frame.picture.svg())
+    ns = "{http://www.w3.org/2000/svg}"
+    lines = {}
+    for group in root.iter(f"{ns}g"):
+        marks = []
+        for mark in group:
+            if (title := mark.find(f"{ns}title")) is not None:
+                place = re.findall(r"[\d.]+", mark.get("transform") or "")
+                place = place or [mark.get("cx"), mark.get("cy")]
+                marks.append((*map(float, place), title.text))
+        lines[group.get("data-lens")] = marks
+    return lines
+
+
+def affine(marks, points):
+    """Whether places are a straight map of the points, one axis at a time."""
+    for axis in 0, 1:
+        (p0, v0), (p1, v1) = [(marks[k][axis], points[k][axis]) for k in (0, -1)]
+        slope = (p1 - p0) / (v1 - v0)
+        for mark, point in zip(marks, points, strict=True):
+            if abs(mark[axis] - (p0 + slope * (point[axis] - v0))) > 0.11:  # a tenth, rounded
+                return False
+    return True
+
+
+def test_the_twin_is_the_table_of_the_points():
+    chart = lens.chart(
+        {"a": ([1, 2], [0.5, 1 / 3]), "b": ([2, 3], [1e6, NAN])}, x="n", y="cost", digits=2
+    )
+    assert str(chart) == "cost:\nn     a        b\n1   0.5\n2  0.33  1000000\n3            nan"
+
+
+def test_every_point_is_drawn_at_its_place():
+    chart = lens.chart(SQUARES | {"line": ([0, 3], [2, 8])}, x="x", y="y")
+    lines = drawn(chart)
+    assert set(lines) == {"line-0", "line-1"}
+    points = list(zip(*SQUARES["square"], strict=True))
+    assert [m[2] for m in lines["line-0"]] == [f"square: {x}, {y:.0f}" for x, y in points]
+    assert affine(lines["line-0"], points)
+    both = lines["line-0"] + lines["line-1"]
+    assert affine(both, [*points, (0, 2), (3, 8)])
+    assert not affine(lines["line-0"], [(x, y + (x == 2)) for x, y in points])  # it can fail
+
+
+def test_a_logarithmic_axis_spaces_powers_of_ten_evenly():
+    chart = lens.chart({"a": ([1, 10, 100], [1e-3, 1e-2, 1e-1])}, x="x", y="y", log="xy")
+    marks = drawn(chart)["line-0"]
+    assert affine(marks, [(k, k) for k in range(3)])
+    assert not affine(
+        drawn(lens.chart({"a": ([1, 10, 100], [1, 2, 3])}, x="x", y="y"))["line-0"],
+        [(k, k) for k in range(3)],
+    )
+
+
+def test_a_gap_has_no_marker_and_one_point_has_one():
+    marks = drawn(lens.chart({"a": ([0, 1, 2], [0, NAN, 2]), "p": ([1], [1])}, x="x", y="y"))
+    assert [len(marks[name]) for name in ("line-0", "line-1")] == [2, 1]
+
+
+def test_tensors_are_read():
+    xs = torch.arange(4.0, requires_grad=True)
+    chart = lens.chart({"square": (xs.detach(), xs**2)}, x="x", y="y")
+    assert chart.lines == lens.chart(SQUARES, x="x", y="y").lines
+
+
+def test_frames_of_an_explorer_share_the_axes_they_are_given():
+    def draw(power):
+        """Powers"""
+        xs = range(4)
+        return lens.chart(
+            {"y": (xs, [x**power for x in xs])}, x="x", y="y", x_range=(0, 4), y_range=(0, 30)
+        )
+
+    explorer = lens.explore(draw, power=range(1, 4))
+    first, last = (drawn(explorer.draw(power=p))["line-0"] for p in (1, 3))
+    # 1 is 1 at any power: the same place in each frame. 3 and 27 are not.
+    assert first[1][:2] == last[1][:2] and first[3][:2] != last[3][:2]
+    assert str(explorer).count("power = ") == 3
+
+
+def test_on_a_page_there_is_no_id_no_reference_and_no_colour_but_a_role():
+    label = '<b onclick="x">&amp;'
+    chart = lens.chart({label: ([0, 1], [0, 1]), "other": ([0, 1], [1, 0])}, x="<x>", y="y & z")
+    [svg], advice = render_pictures(chart.figure().frames())
+    assert not advice
+    assert not re.search(r'\bid=|href|clip-path|style="(?!max-width)|#[0-9a-f]{6}', svg)
+    assert "<b " not in svg and "&lt;b onclick" in svg and "y &amp; z" in svg
+    assert "var(--lens-forward)" in svg and "var(--lens-gradient)" in svg
+
+
+def test_settings_of_the_reader_change_nothing():
+    [before] = lens.chart(SQUARES, x="x", y="y", title="one").figure().frames()
+    plain = before.picture.svg()
+    with matplotlib.rc_context({"lines.linewidth": 9, "axes.facecolor": "black"}):
+        [after] = lens.chart(SQUARES, x="x", y="y", title="two").figure().frames()
+        assert after.picture.svg() == plain
+
+
+@pytest.mark.parametrize("suffix", ["svg", "png", "html", "txt"])
+def test_save(tmp_path, suffix):
+    path = lens.chart(SQUARES, x="x", y="y").save(tmp_path / f"chart.{suffix}")
+    start = {"svg": b"<svg xmlns", "png": b"\x89PNG", "html": b"<!doctype", "txt": b"x  square"}
+    assert path.read_bytes().removeprefix(b"y:\n").startswith(start[suffix])
+
+
+@pytest.mark.parametrize(
+    ("lines", "options", "error", "phrase"),
+    [
+        ([1, 2], {}, TypeError, "must map labels"),
+        ({}, {}, ValueError, "1 to 6 lines, not 0"),
+        ({str(k): ([1], [1]) for k in range(7)}, {}, ValueError, "not 7"),
+        ({"a": [1, 2, 3]}, {}, TypeError, "'a' must be a pair"),
+        ({"a": "xy"}, {}, TypeError, "'a' must be a pair"),
+        ({"a": (1, 2)}, {}, TypeError, "x of the line 'a' must be a sequence"),
+        ({"a": ([1, 2], [1])}, {}, ValueError, "2 x and 1 y"),
+        ({"a": ([], [])}, {}, ValueError, "no points"),
+        ({"a": ([1], [1j])}, {}, TypeError, "real numbers"),
+        ({"a": ([1], [float("inf")])}, {}, ValueError, "y = inf"),
+        ({"a": ([NAN], [1])}, {}, ValueError, "x = nan"),
+        ({"a": ([0], [1])}, {"log": "x"}, ValueError, "x = 0; a logarithmic axis"),
+        ({"a": ([1], [1])}, {"log": "z"}, ValueError, "log must be"),
+        ({"a": ([1], [1])}, {"digits": 0}, ValueError, "digits must be"),
+        ({"a": ([1], [1])}, {"x_range": (2, 1)}, ValueError, "x_range must be"),
+        ({"a": ([1], [1])}, {"log": "y", "y_range": (0, 1)}, ValueError, "y_range starts at 0"),
+    ],
+)
+def test_what_a_chart_refuses(lines, options, error, phrase):
+    with pytest.raises(error, match=re.escape(phrase)):
+        lens.chart(lines, x="x", y="y", **options)
