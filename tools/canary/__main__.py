@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from tools.canary import environments, explained
-from tools.canary.environments import COLAB, FOLDER, NEWEST, NotInstalled
+from tools.canary.environments import COLAB, NEWEST, NotInstalled
 from tools.canary.report import Report
 from tools.canary.rerun import Kernel, rerun
 from tools.notebooks import CELL_TIMEOUT
@@ -37,6 +37,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--timeout", type=int, default=CELL_TIMEOUT, help="seconds for a cell")
     parser.add_argument("notebooks", nargs="*", type=Path, help="default: all")
     asked = parser.parse_args(arguments)
+    name = ""
     try:
         name = COLAB if asked.colab else wanted(asked.torch)
         paths = [path.resolve() for path in asked.notebooks] or notebook_paths()
@@ -47,12 +48,20 @@ def main(arguments: list[str]) -> int:
         report = look(name, python, paths, known, asked.timeout)
     except (BadUsage, NotInstalled, explained.BadExplanation) as error:
         print(f"canary: {error}", file=sys.stderr)
+        if name:
+            store(name, f"### {name}: the canary did not run\n\n{error}\n", "")
         return 2
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / f"{name}.md").write_text(report.markdown(), encoding="utf-8")
-    (FOLDER / f"{name}.json").write_text(report.json(), encoding="utf-8")
+    store(name, report.markdown(), report.json())
     print(f"\n{report.text()}", end="")
     return 0 if report.good else 1
+
+
+def store(name: str, markdown: str, json: str) -> None:
+    """Leave the report where a workflow finds it; an empty one is taken away."""
+    environments.FOLDER.mkdir(parents=True, exist_ok=True)
+    for suffix, text in (".md", markdown), (".json", json):
+        path = environments.FOLDER / f"{name}{suffix}"
+        path.write_text(text, encoding="utf-8") if text else path.unlink(missing_ok=True)
 
 
 def wanted(torch: str) -> str:
