@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
+from difflib import SequenceMatcher
 from itertools import zip_longest
 from pathlib import PurePath
 
@@ -123,13 +124,15 @@ def _rows(differences: Iterable[Difference]) -> list[tuple[str, str, str, str]]:
 
 def first_difference(before: str, after: str) -> tuple[str, str]:
     """The first line that differs, of both, and how many more do."""
-    pairs = zip_longest(before.split("\n"), after.split("\n"), fillvalue="")
-    lines = [(old, new) for old, new in pairs if old != new]
-    if not lines:
+    old, new = before.split("\n"), after.split("\n")
+    pairs: list[tuple[str, str]] = []
+    for kind, start, end, other, last in SequenceMatcher(None, old, new, False).get_opcodes():
+        if kind != "equal":
+            pairs += zip_longest(old[start:end], new[other:last], fillvalue=NOTHING)
+    if not pairs:
         return before, after
-    old, new = (line or NOTHING for line in lines[0])
-    more = f" (+{_count(len(lines) - 1, 'line')})" if len(lines) > 1 else ""
-    return old, new + more
+    more = f" (+{_count(len(pairs) - 1, 'line')})" if len(pairs) > 1 else ""
+    return pairs[0][0], pairs[0][1] + more
 
 
 def _table(differences: Iterable[Difference]) -> str:
@@ -152,8 +155,9 @@ def _shortened(before: str, after: str, width: int) -> tuple[str, str]:
     same = 0
     while same < min(len(before), len(after)) and before[same] == after[same]:
         same += 1
-    start = same - width // 3
-    if max(len(before), len(after)) <= width or start <= 0:
+    longest = max(len(before), len(after))
+    start = min(same - width // 3, longest - width + 1)
+    if start <= 0:
         return before, after
     return "…" + before[start:], "…" + after[start:]
 
