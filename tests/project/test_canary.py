@@ -389,6 +389,11 @@ def test_a_failed_installation_leaves_no_stamp(no_pip, monkeypatch, tmp_path):
     [
         ("import sys; sys.exit('noise\\nERROR: No matching distribution\\nhint')", "No matching"),
         ("import sys; sys.exit('what was said')", "what was said"),
+        (
+            "import sys; print('  The user requested (constraint) torch<=2')\n"
+            "sys.exit('ERROR: Cannot install\\nERROR: ResolutionImpossible: for help visit')",
+            r"Cannot install; The user requested \(constraint\) torch<=2",
+        ),
         ("import sys; sys.exit(1)", "did not say why"),
     ],
 )

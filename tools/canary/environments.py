@@ -125,7 +125,7 @@ def _install(name: str, python: Path, pip_args: list[str]) -> None:
     """torch first, which then tells what it wants of the other packages."""
     colab = pins(ROOT / "colab.txt") if name == COLAB else {}
     torch = {NEWEST: "torch", COLAB: str(colab.get("torch"))}.get(name, f"torch=={name}")
-    pip = [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", *pip_args]
+    pip = [str(python), "-m", "pip", "install", "--disable-pip-version-check", *pip_args]
     _run([*pip, "--upgrade", torch], f"pip install {torch}")
 
     installed = _installed(python)
@@ -174,15 +174,20 @@ def _installed(python: Path) -> dict[str, tuple[str, list[str]]]:
 
 def _run(command: list[str], what: str) -> None:
     try:
-        done = subprocess.run(command, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, capture_output=True, text=True)
     except OSError as error:
         raise NotInstalled(f"{what}: {error}") from error
     if done.returncode:
-        raise NotInstalled(f"{what} failed: {_last_line(done.stderr)}")
+        raise NotInstalled(f"{what} failed: {_last_line(done.stderr, done.stdout)}")
 
 
-def _last_line(stderr: str) -> str:
-    """The line of an installer's output that says why."""
+def _last_line(stderr: str, stdout: str = "") -> str:
+    """The line of an installer's output that says why, and what forbids it."""
     lines = [line for line in stderr.splitlines() if line.strip()]
-    errors = [line for line in lines if line.startswith("ERROR")]
-    return (errors or lines or ["it did not say why"])[-1].removeprefix("ERROR: ")
+    errors = [line for line in lines if line.startswith("ERROR: ") and _HELP not in line]
+    reason = (errors or lines or ["it did not say why"])[-1].removeprefix("ERROR: ")
+    forbidden = [line.strip() for line in stdout.splitlines() if "(constraint)" in line]
+    return "; ".join([reason, *dict.fromkeys(forbidden)])
+
+
+_HELP = "ResolutionImpossible"  # pip's last line, which gives an address and no reason
