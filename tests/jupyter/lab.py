@@ -154,7 +154,7 @@ def environment(own: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
         "IPYTHONDIR": str(own / "ipython"),
         "JUPYTER_PREFER_ENV_PATH": "1",  # the kernel of this environment, not of the system
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }  # fmt: skip
 
 
