@@ -72,7 +72,7 @@ class Lab:
         page.on("console", self._heard)
         page.goto(f"{self.address}/lab/tree/{quote(notebook)}?reset")
         accept_kernel(page)
-        page.wait_for_function(AT_REST, timeout=60_000)
+        page.wait_for_function(AT_REST, timeout=120_000)
         return page
 
     def _gate(self, route) -> None:
@@ -102,7 +102,7 @@ class Lab:
 
 def accept_kernel(page: Page) -> None:
     """Answer the dialog that asks for a kernel, if it comes."""
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=120_000)
     dialog = page.locator(".jp-Dialog").get_by_role("button", name="Select", exact=True)
     with contextlib.suppress(Exception):
         page.wait_for_function(
@@ -154,7 +154,7 @@ def environment(own: Path) -> dict[str, str]:
         "JUPYTERLAB_WORKSPACES_DIR": str(own / "workspaces"),
         "IPYTHONDIR": str(own / "ipython"),
         "JUPYTER_PREFER_ENV_PATH": "1",  # the kernel of this environment, not of the system
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")])),
     }  # fmt: skip
 
 
