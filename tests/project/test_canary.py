@@ -209,6 +209,11 @@ def test_the_first_line_that_differs(before, after, shown):
     assert first_difference(before, after) == shown
 
 
+def test_a_warning_is_shown_without_its_path():
+    text = report(difference("a", "stderr: /x/y.py:7: FutureWarning: old\n  warn()\na")).text()
+    assert "  stderr: FutureWarning: old" in text
+
+
 def test_markdown_keeps_its_table(run):
     nasty = difference("a | b `c`", "<b>|</b>\nx", source="a | `b`")
     text = Report("torch 9.9", [run, Run("n", 1, (nasty,))]).markdown()
