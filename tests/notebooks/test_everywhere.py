@@ -111,7 +111,8 @@ def within(widget):
 parts = {type(part): part for part in within(made)}
 picture = parts[ipywidgets.HTML]
 seen = [picture.value]
-parts[ipywidgets.SelectionSlider].index = 1
+slider = parts.get(ipywidgets.IntSlider) or parts[ipywidgets.SelectionSlider]
+slider.value = 1  # a position
 seen.append(picture.value)
 box = parts.get(ipywidgets.FloatText) or parts[ipywidgets.IntText]
 box.set_state({"value": 3})  # what a message from the page does

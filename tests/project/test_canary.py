@@ -209,6 +209,11 @@ def test_the_first_line_that_differs(before, after, shown):
     assert first_difference(before, after) == shown
 
 
+def test_a_warning_is_shown_without_its_path():
+    text = report(difference("a", "stderr: /x/y.py:7: FutureWarning: old\n  warn()\na")).text()
+    assert "  stderr: FutureWarning: old" in text
+
+
 def test_markdown_keeps_its_table(run):
     nasty = difference("a | b `c`", "<b>|</b>\nx", source="a | `b`")
     text = Report("torch 9.9", [run, Run("n", 1, (nasty,))]).markdown()
@@ -374,14 +379,18 @@ def test_colab_is_torch_and_then_its_own_versions(no_pip):
     assert [what.split()[-1] for what in no_pip] == ["venv", torch, "pins", "colab.txt"]
 
 
-def test_a_failed_installation_leaves_no_stamp(no_pip, monkeypatch, tmp_path):
+@pytest.mark.parametrize("name", ["2.15.0", "newest"])
+def test_a_failed_installation_leaves_no_stamp(name, no_pip, monkeypatch, tmp_path):
+    if name == "newest":
+        ensure(name)  # it is there, and the new one can't be installed
+
     def refuse(command, what):
         raise environments.NotInstalled(f"{what} failed: no such version")
 
     monkeypatch.setattr(environments, "_install", lambda *_: refuse([], "pip install torch"))
     with pytest.raises(environments.NotInstalled, match="no such version"):
-        ensure("2.15.0")
-    assert environments._stamp(tmp_path / "canary/2.15.0") is None
+        ensure(name)
+    assert environments._stamp(tmp_path / "canary" / name) is None
 
 
 @pytest.mark.parametrize(

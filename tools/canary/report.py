@@ -6,6 +6,7 @@ Only what changed is shown. Rows hold the first line that differs; JSON holds ev
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
@@ -16,7 +17,7 @@ from tools.canary.explained import Explanation
 from tools.canary.rerun import NOT_RUN, NOTHING, Difference, Run
 
 WIDTH = 100
-CHAPTER, CELL = 16, 26
+CHAPTER, CELL = 14, 22
 SIDE = (WIDTH - CHAPTER - CELL - 6) // 2
 
 
@@ -96,6 +97,7 @@ class Report:
         return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
+_PLACE = re.compile(r"^stderr: \S+:\d+: (?=\w*Warning: )")  # of a warning: a path, which is long
 _OUT_OF_DATE = "These entries of tools/canary/explained.toml explain nothing any more"
 
 
@@ -110,7 +112,9 @@ def _rows(differences: Iterable[Difference]) -> list[tuple[str, str, str, str]]:
     for one in differences:
         chapter = PurePath(one.notebook).stem
         first_line = one.source.strip().partition("\n")[0]
-        before, after = first_difference(one.before, one.after)
+        before, after = (
+            _PLACE.sub("stderr: ", text) for text in first_difference(one.before, one.after)
+        )
         if one.after.startswith(NOT_RUN):
             left = left + 1 if rows and rows[-1][3].startswith(NOT_RUN) else 0
             if left:
