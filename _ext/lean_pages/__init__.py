@@ -7,6 +7,7 @@ A Sphinx extension of this book, one module each:
 - `pages`: rewrites of the finished HTML, one function per reason
 - `figures`: one copy of what every figure of the lens brings with it
 - `icons`, `fonts`: icon and maths fonts cut down to the glyphs in use
+- `scripts`: one costly part of the theme's script left out
 - `styles`, `css`: the style rules that a page can use, written into it
 
 The theme is not ours, so each rewrite is of a text that a new version of it
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from sphinx.util import logging
 
-from . import cards, figures, fonts, formulas, icons, meta, pages, styles
+from . import cards, figures, fonts, formulas, icons, meta, pages, scripts, styles
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ def lean_pages(out: Path, site: str, found: list[Path]) -> None:
                 text = new[path] = figures.hoist(pages.lean(text, path.name == "search.html"))
         texts.append(text)
     # The theme's script shows icons too (a cross to close a banner).
-    texts.append((static / "scripts" / "pydata-sphinx-theme.js").read_text(encoding="utf-8"))
+    texts.append(scripts.patch(static))
     before, after = icons.shrink(static, icons.names_in(texts))
     log.info("lean pages: icon fonts and style sheet %d -> %d bytes", before, after)
     before, after = fonts.cut_katex(static / "katex" / "fonts", fonts.drawn_in(texts))

@@ -86,7 +86,9 @@ def inline(html: str, page: Path, site: Path) -> str:
     if "</" in style:
         raise NotLean("a style sheet holds `</`, which would end it inside of a page")
     first = LINK.search(html).start()
-    html = f"{html[:first]}<style>{style}</style>\n{html[first:]}"
+    # The attribute says what was cut; a test puts the whole sheets back and compares.
+    sources = " ".join(os.path.relpath(sheet, page.parent) for sheet in sheets)
+    html = f'{html[:first]}<style data-sheets="{sources}">{style}</style>\n{html[first:]}'
     return LINK.sub("", html)
 
 

@@ -55,7 +55,7 @@ RAW_MATHS = r"""() => {
 UNNAMED = """() => [...document.querySelectorAll("figure.lens")].flatMap((figure, i) => {
   const name = figure.getAttribute("aria-label") || "", found = [];
   if (!name.trim()) found.push(`figure ${i} has no accessible name`);
-  if (figure.getAttribute("role") !== "group") found.push(`figure ${i} (${name}) has no role`);
+  if (figure.getAttribute("role") !== "figure") found.push(`figure ${i} (${name}) has no role`);
   const twins = [...figure.querySelectorAll("details .lens-twin pre")];
   if (!twins.length || twins.some(t => !t.textContent.trim()))
     found.push(`figure ${i} (${name}) has no text twin, or an empty one`);
