@@ -10,3 +10,17 @@ const letTabReach = new ResizeObserver(entries => {
   }
 });
 for (const box of document.querySelectorAll(boxes)) letTabReach.observe(box);
+
+// On paper nothing unfolds, and dark is ink: all is open and light, and afterwards as it was.
+let asItWas = () => {};
+addEventListener("beforeprint", () => {
+  const folded = [...document.querySelectorAll("article details:not([open])")];
+  const { theme } = document.documentElement.dataset;
+  for (const details of folded) details.open = true;
+  document.documentElement.dataset.theme = "light";
+  asItWas = () => {
+    for (const details of folded) details.open = false;
+    document.documentElement.dataset.theme = theme;
+  };
+});
+addEventListener("afterprint", () => asItWas());

@@ -38,8 +38,9 @@ def make_lean(app, error) -> None:
         (out / "index.html").write_text(text, encoding="utf-8")
     found = [path for path in sorted(out.rglob("*.html")) if out / "_static" not in path.parents]
     found = [path for path in found if path != out / "index.html" or first == "index.html"]
-    lean_pages(out, site, found)
     documents = meta.contents(app.env)
+    meta.refuse_twins({name: meta.described(out / f"{name}.html") for name in documents})
+    lean_pages(out, site, found)
     for name in documents:
         cards.draw(app.env.titles[name].astext(), book, out / meta.card(name))
     addresses = [f"{name}.html" for name in documents]

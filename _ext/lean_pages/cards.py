@@ -26,13 +26,14 @@ def draw(title: str, book: str, target: Path) -> None:
             "",
             NODES[b][:2],
             NODES[a][:2],
-            arrowprops={"arrowstyle": "-|>", "color": GRADIENT, "lw": 4, "shrinkA": 36, "shrinkB": 38},
+            arrowprops={"arrowstyle": "-|>", "color": GRADIENT, "lw": 4, "shrinkA": 36, "shrinkB": 30},
         )
     for x, y, colour in NODES:
         axes.plot(x, y, "o", markersize=46, markerfacecolor=PAPER, markeredgecolor=colour, mew=5)
-    words = title if title != book else "How PyTorch's backward works"
-    lines = textwrap.wrap(words, 22)[:4]
-    axes.text(80, 470, book, color=MUTED, fontsize=27, va="center")
-    axes.text(80, 400, "\n".join(lines), color=INK, fontsize=42, va="top", weight="bold")
+    above = book if title != book else "An executable book"
+    lines = textwrap.wrap(title, 19, max_lines=4, placeholder="…")
+    axes.text(80, 470, above, color=MUTED, fontsize=27, va="center", parse_math=False)
+    text = "\n".join(lines)
+    axes.text(80, 400, text, color=INK, fontsize=42, va="top", weight="bold", parse_math=False)
     target.parent.mkdir(parents=True, exist_ok=True)
     FigureCanvasAgg(figure).print_png(target, metadata={"Software": None})

@@ -115,6 +115,22 @@ def first_paragraph(doctree: nodes.document) -> str:
     return ""
 
 
+def described(page: Path) -> str:
+    """The description in a finished page."""
+    found = re.search(r'<meta name="description" content="([^"]*)"', page.read_text("utf-8"))
+    if not found:
+        raise PatternMissing(f"{page.name} has no description: see lean_pages")
+    return found[1]
+
+
+def refuse_twins(descriptions: dict[str, str]) -> None:
+    """Raise if two pages have the same description."""
+    seen: dict[str, str] = {}
+    for name, text in descriptions.items():
+        if (other := seen.setdefault(text, name)) != name:
+            raise NotLean(f"{other} and {name} have the same description: give one a `description`")
+
+
 def shortened(text: str, length: int = DESCRIPTION_LENGTH) -> str:
     """Whole sentences up to `length` characters; of a first one that is longer, its beginning."""
     kept = ""

@@ -68,6 +68,7 @@ def lean(html: str, is_search: bool = False) -> str:
     html = theme_from_the_start(html)
     html = one_viewport(html)
     html = name_sidebar_toggle(html)
+    html = name_sidebar(html)
     refuse_other_hosts(html)
     return replace("</head>", f"{MARK}</head>", html)
 
@@ -144,6 +145,12 @@ def name_sidebar_toggle(html: str) -> str:
     """The button that shows the sidebar is an icon, which alone has no accessible name."""
     title = 'title="Toggle primary sidebar"'
     return replace(title, f'{title} aria-label="Toggle primary sidebar"', html)
+
+
+def name_sidebar(html: str) -> str:
+    """The sidebar holds more than the contents, such as the sign of the book: a part of its own."""
+    start = '<div id="pst-primary-sidebar"'
+    return replace(start, f'{start} role="complementary" aria-label="Book"', html)
 
 
 def refuse_other_hosts(html: str) -> None:

@@ -120,15 +120,47 @@ def unfold_text(page: Page) -> None:
     )
 
 
-def barriers(page: Page) -> list[str]:
-    """Serious and critical violations that axe-core finds."""
+def barriers(page: Page, also: tuple[str, ...] = ()) -> list[str]:
+    """Serious and critical violations that axe-core finds, and those of the rules in `also`.
+
+    Sections that are not laid out yet would be passed over; they are laid out for it.
+    """
+    page.add_style_tag(content="section { content-visibility: visible !important }")
     found = Axe().run(page).response["violations"]
     return [
         f"{rule['id']}: {rule['help']}: {node['target']} {node['failureSummary']}"
         for rule in found
-        if rule["impact"] in ("serious", "critical")
+        if rule["impact"] in ("serious", "critical") or rule["id"] in also
         for node in rule["nodes"]
     ]
+
+
+PLACES = ("heading-order", "page-has-heading-one", "region", "landmark-one-main", "skip-link") + (
+    "landmark-unique",
+    "landmark-no-duplicate-main",
+    "empty-heading",
+    "aria-allowed-role",
+)
+
+
+MOVING = """() => [...document.querySelectorAll("*")].flatMap(e => ["", "::before", "::after"].flatMap(
+  pseudo => {
+    const style = getComputedStyle(e, pseudo || null);
+    const long = list => list.split(",").some(time => parseFloat(time) > 0.001);
+    const moves = style.scrollBehavior === "smooth" || long(style.transitionDuration)
+      || (style.animationName !== "none" && long(style.animationDuration));
+    return moves ? [`<${e.localName} class="${e.getAttribute("class") || ""}">${pseudo}`] : [];
+  }))"""
+
+
+def moving(page: Page) -> list[str]:
+    """What scrolls smoothly, fades or turns."""
+    return page.evaluate(MOVING)
+
+
+def disorder(page: Page) -> list[str]:
+    """What axe-core says about headings, landmarks and roles, however lightly it takes it."""
+    return barriers(page, PLACES)
 
 
 def dead_controls(page: Page) -> list[str]:

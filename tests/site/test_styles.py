@@ -141,8 +141,8 @@ DRAWN = ".bd-article section { content-visibility: visible !important }"
 def styles(visit, name, state, width, theme, alter=None) -> dict:
     page, _ = visit(name, width=width, theme=theme, motion=False, alter=alter)
     page.add_style_tag(content=DRAWN)
-    state(page)
     page.mouse.move(0, 0)
+    state(page)
     page.wait_for_timeout(100)
     return page.evaluate(STYLES)
 
