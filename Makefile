@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve test outputs lab bench clean set-repository
+.PHONY: help env book serve test outputs lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -53,6 +53,9 @@ lab: $(STAMP)  ## open the notebooks in JupyterLab
 
 bench: $(STAMP)  ## measure the lens against torchviz and a plain backward
 	$(BIN)/python -m benchmarks
+
+bench-pages: book  ## weigh the pages and run Lighthouse on them, against a plain Jupyter Book (needs npm)
+	$(BIN)/python -m benchmarks.pages
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build .ruff_cache .hypothesis *.egg-info

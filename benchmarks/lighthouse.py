@@ -108,7 +108,8 @@ def audit(program: Path, url: str) -> dict[str, float]:
         f"{name}: {ref['id']}"
         for name in CATEGORIES[1:]
         for ref in found["categories"][name]["auditRefs"]
-        if ref["weight"] and (audits[ref["id"]]["score"] or 0) < 1
+        if ref["weight"]
+        and (audits[ref["id"]]["score"] or 0) < 1
         and audits[ref["id"]]["scoreDisplayMode"] not in ("notApplicable", "manual", "informative")
     ]
     result = {name: round(100 * found["categories"][name]["score"]) for name in CATEGORIES}

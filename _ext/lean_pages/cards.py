@@ -26,7 +26,13 @@ def draw(title: str, book: str, target: Path) -> None:
             "",
             NODES[b][:2],
             NODES[a][:2],
-            arrowprops={"arrowstyle": "-|>", "color": GRADIENT, "lw": 4, "shrinkA": 36, "shrinkB": 30},
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": GRADIENT,
+                "lw": 4,
+                "shrinkA": 36,
+                "shrinkB": 30,
+            },
         )
     for x, y, colour in NODES:
         axes.plot(x, y, "o", markersize=46, markerfacecolor=PAPER, markeredgecolor=colour, mew=5)

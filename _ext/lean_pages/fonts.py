@@ -43,14 +43,17 @@ class _Formulas(HTMLParser):
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
+        """An element begins."""
         if self.depth or "katex-html" in (dict(attributes).get("class") or "").split():
             self.depth += tag == "span"
 
     def handle_endtag(self, tag):
+        """An element ends."""
         if self.depth:
             self.depth -= tag == "span"
 
     def handle_data(self, data):
+        """Text between tags."""
         if self.depth:
             self.points.update(map(ord, data))
 

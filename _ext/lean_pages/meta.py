@@ -70,7 +70,9 @@ def describe(app, pagename: str, template: str, context: dict, doctree) -> None:
     if doctree is None:
         context["pageurl"] = None
         text = DESCRIPTIONS.get(pagename, f"{title}: {book}.")
-        context["metatags"] = f'{tag("name", "description", text)}{tag("name", "robots", "noindex")}'
+        context["metatags"] = (
+            f"{tag('name', 'description', text)}{tag('name', 'robots', 'noindex')}"
+        )
         return
     given = app.env.metadata[pagename].get("description")
     text = given or first_paragraph(doctree)
@@ -173,7 +175,9 @@ def contents(env) -> list[str]:
 def from_the_top(html: str, site: str) -> str:
     """404.html with addresses that hold at any depth: from the top of the host."""
     top = urlsplit(site).path
-    pattern = r'(\s(?:href|src|action|data-content_root)=")(?!#|/|[a-z][a-z0-9+.-]*:)(?:\./)?([^"]*)"'
+    pattern = (
+        r'(\s(?:href|src|action|data-content_root)=")(?!#|/|[a-z][a-z0-9+.-]*:)(?:\./)?([^"]*)"'
+    )
     html, found = re.subn(pattern, rf'\g<1>{top}\g<2>"', html)
     if not found:
         raise PatternMissing("404.html links to nothing: see lean_pages")

@@ -25,8 +25,8 @@ LINK = re.compile(r'[ \t]*<link\b(?=[^>]*\brel="stylesheet")[^>]*?\bhref="([^"]+
 SCRIPT = re.compile(r'<script\b[^>]*?\bsrc="([^"]+)"')
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 VARIABLE = re.compile(r"--[\w-]+")
-# Bootstrap knows some twenty kinds of parts, and acts on those that a page holds. These are the names
-# that it adds by itself where a page has tips and menus, each with the text that must be in it.
+# Bootstrap knows some twenty kinds of parts, and acts on those that a page holds. These names it
+# adds by itself where a page has tips and menus, each with the word that must be in its script.
 BOOTSTRAP = {
     **dict.fromkeys(("tooltip", "tooltip-arrow", "tooltip-inner", "fade", "show", "collapsed")),
     **dict.fromkeys(("active", "disabled", "collapsing", "data-popper-placement")),
@@ -48,6 +48,7 @@ class Names(HTMLParser):
         self.scripts = {word for text in self.texts for word in WORD.findall(text)}
 
     def handle_starttag(self, tag, attributes):
+        """An element begins."""
         self.inside = tag
         self.html.add(tag)
         for name, value in attributes:
@@ -58,10 +59,12 @@ class Names(HTMLParser):
                 self.texts.append(value or "")
 
     def handle_data(self, data):
+        """Text between tags."""
         if self.inside in ("script", "style"):
             self.texts.append(data)
 
     def handle_endtag(self, tag):
+        """An element ends."""
         self.inside = ""
 
     def __contains__(self, name: str) -> bool:
@@ -119,7 +122,7 @@ def referred(rules: list[css.Rule], others: str) -> list[css.Rule]:
     """Without the custom properties, fonts and animations that neither rules nor `others` name."""
     while True:
         wanted = set(VARIABLE.findall(others)) | set(VARIABLE.findall(" ".join(_values(rules))))
-        fewer = list(_narrowed(rules, lambda name: name in wanted))
+        fewer = list(_narrowed(rules, wanted.__contains__))
         if fewer == rules:
             break
         rules = fewer

@@ -143,8 +143,8 @@ PLACES = ("heading-order", "page-has-heading-one", "region", "landmark-one-main"
 )
 
 
-MOVING = """() => [...document.querySelectorAll("*")].flatMap(e => ["", "::before", "::after"].flatMap(
-  pseudo => {
+MOVING = """() => [...document.querySelectorAll("*")].flatMap(
+  e => ["", "::before", "::after"].flatMap(pseudo => {
     const style = getComputedStyle(e, pseudo || null);
     const long = list => list.split(",").some(time => parseFloat(time) > 0.001);
     const moves = style.scrollBehavior === "smooth" || long(style.transitionDuration)

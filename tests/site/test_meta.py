@@ -6,6 +6,7 @@ from pathlib import Path
 from urllib.parse import urljoin, urlsplit
 
 import files
+import nbformat
 import pytest
 from building import build
 from lean_pages import meta, pages
@@ -117,7 +118,9 @@ def test_a_long_paragraph_is_cut_between_sentences_or_words():
 
 
 def test_links_of_404_begin_at_the_top():
-    html = '<html data-content_root="./"><a href="a/b.html"><a href="#c"><a href="https://d.invalid/">'
+    html = (
+        '<html data-content_root="./"><a href="a/b.html"><a href="#c"><a href="https://d.invalid/">'
+    )
     assert meta.from_the_top(html, "https://e.invalid/f/") == (
         '<html data-content_root="/f/"><a href="/f/a/b.html"><a href="#c">'
         '<a href="https://d.invalid/">'
@@ -126,9 +129,13 @@ def test_links_of_404_begin_at_the_top():
         meta.from_the_top("<html>", "https://e.invalid/f/")
 
 
-TINY_NOTEBOOK = """{"cells": [{"cell_type": "markdown", "id": "a", "metadata": {}, "source":
-["# Two\\n", "\\n", "Of the second page."]}], "metadata": {"kernelspec": {"display_name": "Python 3",
-"language": "python", "name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}"""
+def tiny_notebook() -> str:
+    """A notebook of one cell."""
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_markdown_cell("# Two\n\nOf the second page.")],
+        metadata={"kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    )
+    return nbformat.writes(notebook)
 
 
 def tiny_book(folder: Path, url: str | None) -> Path:
@@ -138,10 +145,12 @@ def tiny_book(folder: Path, url: str | None) -> Path:
     for name in ("_ext", "_static", "tools"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "book").mkdir()
-    (folder / "_toc.yml").write_text("format: jb-book\nroot: book/index\nchapters:\n- file: book/two\n")
+    (folder / "_toc.yml").write_text(
+        "format: jb-book\nroot: book/index\nchapters:\n- file: book/two\n"
+    )
     text = "---\ndescription: What was asked for.\n---\n# One\n\nOf the first page.\n"
     (folder / "book" / "index.md").write_text(text, "utf-8")
-    (folder / "book" / "two.ipynb").write_text(TINY_NOTEBOOK, "utf-8")
+    (folder / "book" / "two.ipynb").write_text(tiny_notebook(), "utf-8")
     if url:
         set_repository(url, folder)
     run = build(folder, folder)

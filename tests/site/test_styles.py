@@ -22,7 +22,8 @@ STYLES = """() => {
   const properties = [...plain].filter(p => !p.startsWith("--"));
   const usual = properties.map(p => plain.getPropertyValue(p));
   frame.remove();
-  const name = e => e.localName + "." + [...e.classList].join(".") + (e.id ? "#" + e.id.replace(/\\d+$/, "") : "");
+  const id = e => e.id ? "#" + e.id.replace(/\\d+$/, "") : "";
+  const name = e => e.localName + "." + [...e.classList].join(".") + id(e);
   for (const e of document.querySelectorAll("html, body, body *")) {
     if (e.closest("template, script, style, noscript")) continue;
     const key = name(e) + " in " + (e.parentElement ? name(e.parentElement) : "");
