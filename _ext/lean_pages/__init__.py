@@ -67,9 +67,12 @@ def lean_pages(out: Path, site: str, found: list[Path]) -> None:
     log.info("lean pages: maths fonts %d -> %d bytes", before, after)
     for path, text in new.items():
         with pages.named(path.relative_to(out)):
-            missing = path.name == f"{meta.MISSING}.html"
-            text = styles.inline(text, path, out)
-            path.write_text(meta.from_the_top(text, site) if missing else text, encoding="utf-8")
+            if path.name == f"{meta.MISSING}.html":
+                text = styles.inline(text, path, out, meta.top(site))
+                text = meta.from_the_top(text, site)
+            else:
+                text = styles.inline(text, path, out)
+            path.write_text(text, encoding="utf-8")
 
 
 def setup(app):

@@ -172,13 +172,17 @@ def contents(env) -> list[str]:
     return order
 
 
+def top(site: str) -> str:
+    """The way from the top of a host to the site: `/`, or a folder."""
+    return urlsplit(site).path
+
+
 def from_the_top(html: str, site: str) -> str:
     """404.html with addresses that hold at any depth: from the top of the host."""
-    top = urlsplit(site).path
     pattern = (
         r'(\s(?:href|src|action|data-content_root)=")(?!#|/|[a-z][a-z0-9+.-]*:)(?:\./)?([^"]*)"'
     )
-    html, found = re.subn(pattern, rf'\g<1>{top}\g<2>"', html)
+    html, found = re.subn(pattern, rf'\g<1>{top(site)}\g<2>"', html)
     if not found:
         raise PatternMissing("404.html links to nothing: see lean_pages")
     return html

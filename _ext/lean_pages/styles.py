@@ -72,8 +72,11 @@ class Names(HTMLParser):
         return name in self.html or name in self.scripts or name in BOOTSTRAP
 
 
-def inline(html: str, page: Path, site: Path) -> str:
-    """The page, to be written to `page` below `site`, with its style sheets in it, cut down."""
+def inline(html: str, page: Path, site: Path, way: str = "") -> str:
+    """The page, to be written to `page` below `site`, with its style sheets in it, cut down.
+
+    `way` leads from the page to the top of the site, where it is not the relative one.
+    """
     sheets = [_file(page, address) for address in LINK.findall(html)]
     if not sheets:
         raise PatternMissing("no style sheet is linked from the page: see lean_pages")
@@ -84,8 +87,8 @@ def inline(html: str, page: Path, site: Path) -> str:
     names = Names(html, scripts)
     rules = [rule for sheet in sheets for rule in kept(_sheet(sheet, site), names.__contains__)]
     rules = referred(rules, "\n".join(names.texts))
-    way = os.path.relpath(site, page.parent) + "/"
-    style = css.write(rules).replace(ROOT, "" if way == "./" else way)
+    way = way or os.path.relpath(site, page.parent) + "/"
+    style = css.write(rules).replace(ROOT, way)
     if "</" in style:
         raise NotLean("a style sheet holds `</`, which would end it inside of a page")
     first = LINK.search(html).start()

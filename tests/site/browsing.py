@@ -140,13 +140,16 @@ class Browsing:
         def weigh(response):
             if not response.url.startswith(address):
                 return
-            if response.status >= 400:
-                journal.missing.append(response.url)
-            elif response.status < 300:
+            if response.status < 300:
                 journal.bytes[response.url] = sent_bytes(response.url, response.body())
+
+        def miss(response):
+            if response.status >= 400 and response.url.startswith(address):
+                journal.missing.append(response.url)
 
         context.route("**/*", gate)
         page = context.new_page()
+        page.on("response", miss)
         page.on("pageerror", lambda error: journal.errors.append(f"uncaught: {error}"))
         page.on(
             "console",
