@@ -12,8 +12,9 @@ const letTabReach = new ResizeObserver(entries => {
 for (const box of document.querySelectorAll(boxes)) letTabReach.observe(box);
 
 // On paper nothing unfolds, and dark is ink: all is open and light, and afterwards as it was.
-let asItWas = () => {};
+let asItWas;
 addEventListener("beforeprint", () => {
+  if (asItWas) return;
   const folded = [...document.querySelectorAll("article details:not([open])")];
   const { theme } = document.documentElement.dataset;
   for (const details of folded) details.open = true;
@@ -23,4 +24,7 @@ addEventListener("beforeprint", () => {
     document.documentElement.dataset.theme = theme;
   };
 });
-addEventListener("afterprint", () => asItWas());
+addEventListener("afterprint", () => {
+  asItWas?.();
+  asItWas = undefined;
+});

@@ -167,8 +167,10 @@ def test_paper_shows_all_and_no_more(visit, source, theme):
     for shown in (".lens-stage", ".lens-twin pre.lens-now"):
         assert all(part.is_visible() for part in page.locator(f"article {shown}").all()), shown
     assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
-    assert page.pdf().startswith(b"%PDF")
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+    assert page.locator("article details[open]").count() == 0
+    assert page.pdf().startswith(b"%PDF")
     assert page.evaluate("() => document.documentElement.dataset.theme") == theme
 
 
