@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve test outputs canary colab lab bench clean set-repository
+.PHONY: help env book serve test outputs canary colab lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -65,6 +65,9 @@ lab: $(STAMP)  ## open the notebooks in JupyterLab
 
 bench: $(STAMP)  ## measure the lens against torchviz and plain runs
 	$(BIN)/python -m benchmarks
+
+bench-pages: book  ## weigh the pages and run Lighthouse on them, against a plain Jupyter Book (needs npm)
+	$(BIN)/python -m benchmarks.pages
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build .ruff_cache .hypothesis *.egg-info

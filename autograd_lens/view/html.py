@@ -82,7 +82,7 @@ def shell(
     )
     live = ' aria-live="polite"' if controls else ""
     return (
-        f'<figure class="lens" role="group" aria-label="{escape(figure.title)}"'
+        f'<figure class="lens" role="figure" aria-label="{escape(figure.title)}"'
         + (f' data-form="{form}">' if form else ">")
         + f"<style>{style()}</style>"
         f'<div class="lens-head"><b>{escape(figure.title)}</b>'
