@@ -8,7 +8,6 @@ whether a difference is one that was expected, is not known here.
 from __future__ import annotations
 
 import copy
-import json
 import os
 import tempfile
 from collections.abc import Iterable
@@ -16,14 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import nbformat
-from jupyter_client import AsyncKernelManager
-from jupyter_client.kernelspec import KernelSpecManager
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat.v4 import new_code_cell
 
-from tools.notebooks import CELL_TIMEOUT, KERNEL, normalise
+from tools.notebooks import CELL_TIMEOUT, kernel_manager, normalise
 from tools.repository import ROOT
 
 PATIENCE = 20  # seconds for a kernel to answer after a cell that took too long
@@ -128,7 +125,7 @@ def execute(
     with tempfile.TemporaryDirectory() as specs:
         client = NotebookClient(
             nb,
-            km=_manager(kernel.python, Path(specs)),
+            km=kernel_manager(kernel.python, Path(specs)),
             timeout=timeout,
             allow_errors=True,
             resources={"metadata": {"path": str(folder)}},
@@ -161,17 +158,6 @@ def execute(
         for position in code[reached:]:
             notes[position] = f"{NOT_RUN}: {why}"
     return notes
-
-
-def _manager(python: Path, specs: Path) -> AsyncKernelManager:
-    """What starts a kernel with just this Python, whatever kernels are installed."""
-    (specs / KERNEL["name"]).mkdir()
-    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    (specs / KERNEL["name"] / "kernel.json").write_text(
-        json.dumps({"argv": argv, "display_name": KERNEL["display_name"], "language": "python"})
-    )
-    found = KernelSpecManager(kernel_dirs=[str(specs)], ensure_native_kernel=False)
-    return AsyncKernelManager(kernel_name=KERNEL["name"], kernel_spec_manager=found)
 
 
 def _interrupted(client: NotebookClient) -> bool:
