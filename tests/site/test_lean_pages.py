@@ -1,6 +1,7 @@
 """The extension in `_ext/lean_pages`, on small texts: what it rewrites and what it refuses."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -308,14 +309,16 @@ sphinx:
     ("text", "problem"),
     [
         ("# A page\n\n$\\frac{a$\n", "index, line 3: bad formula `\\frac{a`"),
-        ('# A page\n\n<img src="https://elsewhere.invalid/a.png" alt="">\n', "another host"),
+        ('# A page\n\nA.\n\n<img src="https://elsewhere.invalid/a.png" alt="">\n', "another host"),
+        ("# A page\n\n```python\n1\n```\n", "no paragraph to describe the page by"),
         ("# A page\n\n$\\frac{a}{b}$\n", ""),
     ],
-    ids=["bad formula", "another host", "good"],
+    ids=["bad formula", "another host", "no description", "good"],
 )
 def test_a_build_fails_loudly_and_only_when_it_must(tmp_path, text, problem):
     for name, content in {**TINY, "index.md": text}.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
+    shutil.copytree(ROOT / "_static" / "katex", tmp_path / "_static" / "katex")
     run = build(tmp_path, tmp_path)
     assert bool(run.returncode) == bool(problem), run.stdout + run.stderr
     assert problem in run.stdout + run.stderr
