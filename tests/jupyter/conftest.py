@@ -1,28 +1,24 @@
 """One JupyterLab for a module of tests, and a picture of the page where a test fails."""
 
 import re
-import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "site")]  # `lab` beside this file; `browsing`
+sys.path.insert(0, str(HERE))
 
-from browsing import Browsing  # noqa: E402  (found through the line above)
-from lab import ROOT, Lab, serve  # noqa: E402
+from lab import ROOT, Lab, serve  # noqa: E402  (found through the line above)
 
 PICTURES = ROOT / "_build" / "jupyter"
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory):
+def lab(tmp_path_factory, browsing):
     """A running JupyterLab on an empty folder, with a browser."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    program = next(filter(None, map(shutil.which, names)))
     folder, own = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")
-    with serve(folder, own) as address, Browsing(program) as browsing:
+    with serve(folder, own) as address:
         running = Lab(address, folder, browsing.browser)
         yield running
         running.close_pages()

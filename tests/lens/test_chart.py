@@ -107,7 +107,7 @@ def test_frames_of_an_explorer_share_the_axes_they_are_given():
 def test_on_a_page_there_is_no_id_no_reference_and_no_colour_but_a_role():
     label = '<b onclick="x">&amp;'
     chart = lens.chart({label: ([0, 1], [0, 1]), "other": ([0, 1], [1, 0])}, x="<x>", y="y & z")
-    [svg], advice = render_pictures(chart.figure().frames())
+    [svg], advice, _ = render_pictures(chart.figure().frames())
     assert not advice
     assert not re.search(r'\bid=|href|clip-path|style="(?!max-width)|#[0-9a-f]{6}', svg)
     assert "<b " not in svg and "&lt;b onclick" in svg and "y &amp; z" in svg

@@ -511,7 +511,7 @@ def test_a_bad_explanation_exits_with_2(command, monkeypatch, tmp_path, capsys):
 def test_make_hands_on_what_was_asked():
     def said(*words):
         done = subprocess.run(
-            ["make", "-n", "canary", "STAMP=Makefile", *words],
+            ["make", "-n", "--no-print-directory", "canary", "STAMP=Makefile", *words],
             cwd=ROOT, capture_output=True, text=True, check=True,
         )  # fmt: skip
         return done.stdout.splitlines()[-1]

@@ -5,7 +5,6 @@ built once, into a temporary folder, and shared by the workers of pytest-xdist.
 """
 
 import os
-import shutil
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +16,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "_ext")]  # the helpers beside this file; `lean_pages`
 
-from browsing import Browsing, serve  # noqa: E402  (found through the line above)
+from browsing import serve  # noqa: E402  (found through the line above)
 from building import build  # noqa: E402
 
 from tools.repository import site_address  # noqa: E402
@@ -43,14 +42,6 @@ def site(tmp_path_factory) -> Path:
                 said = f"{run.stdout[-6000:]}\n{run.stderr[-3000:]}"
                 pytest.fail(f"the book does not build:\n{said}")
     return html
-
-
-@pytest.fixture(scope="session")
-def browsing():
-    """A Chromium; `browsing.open(…)` gives a page with its journal."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    with Browsing(next(filter(None, map(shutil.which, names)))) as browsing:
-        yield browsing
 
 
 @pytest.fixture(scope="session")

@@ -229,7 +229,7 @@ def test_dead_links_sees(tmp_path):
         '<a href="b/c.html#gone">-</a><a href="b/d.html">-</a><script src="e.js"></script>'
     )
     (tmp_path / "b" / "c.html").write_text('<p id="there"><a href="../a.html">+</a>')
-    assert len(files.dead_links(tmp_path)) == 4
+    assert len(files.dead_links(tmp_path, "https://a.invalid/")) == 4
 
 
 def test_formulas_are_counted_outside_of_code(tmp_path):
