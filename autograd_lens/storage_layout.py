@@ -140,11 +140,13 @@ class StorageLayout(View):
         tensors: in the order given.
         storages: in the order in which the tensors first read them.
         start: the cell at which the picture begins, or None for the first one that is read.
+        note: what the reader says about it.
     """
 
     tensors: tuple[TensorLayout, ...]
     storages: tuple[StorageInfo, ...]
     start: int | None = None
+    note: str = ""
 
     def offset_of(self, index: Sequence[int] | int, tensor: int = 0) -> int:
         """Elements from the start of the storage to ``index`` of a tensor.
@@ -181,7 +183,11 @@ class StorageLayout(View):
 
 
 def storage_layout(
-    tensor: torch.Tensor, *more: torch.Tensor, names: Any = None, start: int | None = None
+    tensor: torch.Tensor,
+    *more: torch.Tensor,
+    names: Any = None,
+    start: int | None = None,
+    note: str = "",
 ) -> StorageLayout:
     """Return how tensors of up to four dimensions lie in memory.
 
@@ -189,6 +195,7 @@ def storage_layout(
         tensor, more: strided tensors. What they share is seen from their storages.
         names: a mapping name → tensor or a Module, as for :func:`autograd_lens.graph`.
         start: in a large storage, the cell at which the picture begins.
+        note: a sentence of yours on what is seen here; in a film, on what just happened.
 
     Raises:
         TypeError: an argument is no tensor, or one that has no strides (sparse, nested, meta, or
@@ -219,7 +226,7 @@ def storage_layout(
         _layout(one, known.of(one) or f"tensor {number}", storage)
         for number, (one, storage) in enumerate(zip(tensors, storage_of, strict=True))
     )
-    return StorageLayout(layouts, storages, start)
+    return StorageLayout(layouts, storages, start, note)
 
 
 def _refuse(tensor: Any, number: int) -> None:

@@ -138,18 +138,20 @@ def describe(layout: StorageLayout, number: int) -> str:
 
 
 def caption(layout: StorageLayout) -> str:
-    """How many tensors share how many storages."""
+    """What the reader says, and how many tensors share how many storages."""
+    said = f"{layout.note} " * bool(layout.note)
     tensors, storages = len(layout.tensors), len(layout.storages)
     cells = " and ".join(count(storage.cells, "cell") for storage in layout.storages)
     if tensors == 1:
-        return f"{describe(layout, 0)}. The storage has {cells}."
+        return f"{said}{describe(layout, 0)}. The storage has {cells}."
     how = "one storage" if storages == 1 else f"{storages} storages"
-    return f"{tensors} tensors over {how} of {cells}."
+    return f"{said}{tensors} tensors over {how} of {cells}."
 
 
 def twin(layout: StorageLayout, met: Readers) -> str:
     """The tensors, then each storage as a table: a row per cell, a column per tensor."""
-    lines = [describe(layout, number) for number in range(len(layout.tensors))]
+    lines = [layout.note] * bool(layout.note)
+    lines += [describe(layout, number) for number in range(len(layout.tensors))]
     by_tensor = _by_tensor(met)
     for number, storage in enumerate(layout.storages):
         cells = window(layout, number)
