@@ -218,7 +218,9 @@ def _strip(layout: StorageLayout, storage: int, met: Readers) -> tuple[str, str]
     rows = [f'<TD BORDER="0" COLSPAN="{long + 1}" ALIGN="LEFT">{_font(title, "ink")}</TD>']
     for first in range(cells.start, cells.stop, long):
         line = range(first, min(first + long, cells.stop))
-        rows.append(_cell("cell", size=9) + "".join(_cell(str(c), "muted", fill=True) for c in line))
+        rows.append(
+            _cell("cell", size=9) + "".join(_cell(str(c), "muted", fill=True) for c in line)
+        )
         for k in who:
             marks = [_cell(layout.tensors[k].name, size=9)]
             for cell in line:
