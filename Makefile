@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve test outputs lab bench clean set-repository
+.PHONY: help env book serve test outputs canary colab lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -9,6 +9,8 @@ PYTEST_ARGS ?=
 NOTEBOOKS ?=
 PORT ?= 8000
 URL ?=
+TORCH ?=
+COLAB ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -20,11 +22,13 @@ help:  ## list the targets
 env: $(STAMP)  ## create .venv with the pinned packages; install dot and Chromium where possible
 
 # The stamp is written last: an installation that was cut short is done again.
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml constraints.txt colab.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("This book needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another one: make env PYTHON=python3.12" % v)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[book,test,lab,bench]'
 	@bash tools/programs.sh
+	@rm -rf $(VENV)/colab
+	@grep -vE '^(#|torch=|$$)' colab.txt | $(BIN)/python -m pip install -q --disable-pip-version-check $(PIP_ARGS) --no-deps --target $(VENV)/colab -r /dev/stdin || { rm -rf $(VENV)/colab; echo "The packages of colab.txt could not be installed; the tests that need them are skipped"; }
 	@touch $@
 
 # From nothing each time: a page that is gone from the book would stay otherwise.
@@ -48,11 +52,22 @@ outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=boo
 	$(BIN)/python -m tools.notebooks $(NOTEBOOKS)
 	$(BIN)/python -m tools.gates $(NOTEBOOKS)
 
+# Make itself exits with 2 whenever anything failed; `python -m tools.canary` tells them apart.
+canary: export TORCH := $(value TORCH)
+canary: $(STAMP)  ## re-run the notebooks elsewhere: what changes? (TORCH=2.15.0, TORCH=newest, COLAB=1)
+	@$(BIN)/python -m tools.canary $(if $(filter-out 0,$(COLAB)),--colab,--torch="$$TORCH") $(if $(filter file,$(origin PYTHON)),,--python='$(PYTHON)') --pip-args='$(PIP_ARGS)' $(NOTEBOOKS)
+
+colab:  ## the same with the versions that Colab has
+	@$(MAKE) --no-print-directory canary COLAB=1
+
 lab: $(STAMP)  ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab book $(if $(filter 0,$(shell id -u)),--allow-root)
 
-bench: $(STAMP)  ## measure the lens against torchviz and a plain backward
+bench: $(STAMP)  ## measure the lens against torchviz and plain runs
 	$(BIN)/python -m benchmarks
+
+bench-pages: book  ## weigh the pages and run Lighthouse on them, against a plain Jupyter Book (needs npm)
+	$(BIN)/python -m benchmarks.pages
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build .ruff_cache .hypothesis *.egg-info

@@ -80,7 +80,7 @@ def chart(
     Raises:
         TypeError: ``lines`` is no mapping to pairs of sequences of real numbers.
         ValueError: no line, no point, too many lines, lengths that differ, a value that an axis
-            can't show, or an unknown ``log``.
+            can't show or that lies outside its range, or an unknown ``log``.
     """
     if not isinstance(lines, Mapping):
         raise TypeError(
@@ -93,7 +93,7 @@ def chart(
         raise ValueError(f"digits must be a whole number from 1 to 17, not {digits!r}")
     if not 1 <= len(lines) <= MOST_LINES:
         raise ValueError(f"a chart takes 1 to {MOST_LINES} lines, not {len(lines)}")
-    return Chart(
+    chart = Chart(
         title=title or f"{y} against {x}",
         lines=tuple(_line(str(label), pair, log) for label, pair in lines.items()),
         x=x,
@@ -103,6 +103,20 @@ def chart(
         x_range=_range("x_range", x_range, "x" in log),
         y_range=_range("y_range", y_range, "y" in log),
     )
+    for axis, ends in enumerate((chart.x_range, chart.y_range)):
+        _refuse_outside("xy"[axis], ends, chart.lines, axis)
+    return chart
+
+
+def _refuse_outside(name: str, ends: tuple[float, float] | None, lines: Any, axis: int) -> None:
+    """A point that would not be seen is an error and no gap."""
+    for line in lines:
+        for point in line.points:
+            if ends and not math.isnan(point[axis]) and not ends[0] <= point[axis] <= ends[1]:
+                raise ValueError(
+                    f"the line {line.label!r} has {name} = {point[axis]:g}, outside {name}_range "
+                    f"({ends[0]:g}, {ends[1]:g})"
+                )
 
 
 def _line(label: str, pair: Any, log: str) -> Line:

@@ -1,12 +1,12 @@
 """A figure with controls, made from a function of the reader's.
 
 The published page gets every combination of the choices, drawn in advance; a live notebook calls
-the function again for what is chosen, numbers outside the grid included.
+the function for numbers outside the grid too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -34,12 +34,13 @@ def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
         draw: takes one keyword per choice and returns a still view of the lens (or a string). The
             first line of its docstring becomes the title.
         choices: for each keyword, the values on the page. A ``range`` is stepped through like a
-            film, other numbers get a slider, anything else a menu. A mapping gives each value a
-            label; one with the keys 0, 1, 2, … is a film too. To let the reader break a mechanism,
-            offer the broken variant as a value.
+            film, other numbers (more than two) get a slider, anything else a menu. A mapping gives
+            each value a label; one with the keys 0, 1, 2, … is a film too. Where a kernel runs, a
+            slider has a box for any other number: whole numbers if all values are, floats
+            otherwise. To let the reader break a mechanism, offer the broken variant as a value.
 
     Raises:
-        TypeError: ``draw`` is not a function, or a choice is not a collection of values.
+        TypeError: ``draw`` is not a function, or a choice is not a collection of hashable values.
         ValueError: there is no choice, one without values, or too many combinations.
     """
     if not callable(draw):
@@ -58,4 +59,10 @@ def _collected(name: str, values: Any) -> Any:
     kept = values if isinstance(values, (Mapping, range)) else tuple(values)
     if not kept:
         raise ValueError(f"the choice {name!r} has no values")
+    for value in kept:
+        if not isinstance(value, Hashable):
+            raise TypeError(
+                f"{name} has a value of type {type(value).__name__}, which can't be compared: "
+                "offer names or numbers, and look the value up in draw"
+            )
     return kept

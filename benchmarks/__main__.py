@@ -11,6 +11,8 @@ import statistics
 import subprocess
 import sys
 
+from . import notebooks
+
 RUNS = 5
 
 
@@ -64,6 +66,9 @@ def main() -> None:
     for model in ("mlp", "conv_net", "transformer", "rnn"):
         (times,) = alternate((f"{model} backward",), 1)
         _row(model, 1e3 * times["recorded"], 1e3 * times["plain"], "ms", 1)
+
+    print()
+    notebooks.main()
 
 
 def _row(name: str, ours: float, theirs: float, unit: str, digits: int) -> None:

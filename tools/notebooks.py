@@ -10,6 +10,7 @@ A cell that fails stops the run, and its notebook stays as it was.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 import tempfile
@@ -17,12 +18,18 @@ import time
 from pathlib import Path
 
 import nbformat
+from jupyter_client import AsyncKernelManager
+from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from tools.repository import ROOT, notebook_paths
 
 CELL_TIMEOUT = 300  # seconds
+
+# Sockets in a folder: ports are chosen before they are taken, and two kernels that start at the
+# same time may choose the same.
+TRANSPORT = "tcp" if os.name == "nt" else "ipc"
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 LANGUAGE = {"name": "python"}
@@ -35,20 +42,39 @@ class CellFailed(RuntimeError):
 
 def execute(nb: nbformat.NotebookNode, folder: Path, name: str = "notebook") -> None:
     """Run every cell of `nb` in a fresh kernel whose working directory is `folder`."""
-    client = NotebookClient(
-        nb,
-        timeout=CELL_TIMEOUT,
-        kernel_name=KERNEL["name"],
-        resources={"metadata": {"path": str(folder)}},
-        record_timing=False,
-        store_widget_state=False,
-    )
     # No widgets: what is stored is text, and a widget's state would be stored too.
     environment = os.environ | {"AUTOGRAD_LENS_LIVE": "0"}
-    try:
-        client.execute(env=environment)
-    except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-        raise CellFailed(f"{name}, {_failed_cell(nb)}: {error}") from error
+    with tempfile.TemporaryDirectory() as own:
+        client = NotebookClient(
+            nb,
+            km=kernel_manager(Path(sys.executable), Path(own)),
+            timeout=CELL_TIMEOUT,
+            resources={"metadata": {"path": str(folder)}},
+            record_timing=False,
+            store_widget_state=False,
+        )
+        try:
+            client.execute(env=environment, cleanup_kc=True)
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
+            raise CellFailed(f"{name}, {_failed_cell(nb)}: {error}") from error
+
+
+def kernel_manager(python: Path, own: Path) -> AsyncKernelManager:
+    """What starts a kernel with just this Python, whatever kernels are installed.
+
+    `own` is an empty folder for its files, which must outlive the kernel.
+    """
+    (own / KERNEL["name"]).mkdir()
+    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    (own / KERNEL["name"] / "kernel.json").write_text(
+        json.dumps({"argv": argv, "display_name": KERNEL["display_name"], "language": "python"})
+    )
+    return AsyncKernelManager(
+        kernel_name=KERNEL["name"],
+        kernel_spec_manager=KernelSpecManager(kernel_dirs=[str(own)], ensure_native_kernel=False),
+        transport=TRANSPORT,
+        connection_file=str(own / "kernel"),
+    )
 
 
 def _failed_cell(nb: nbformat.NotebookNode) -> str:

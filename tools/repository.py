@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -35,6 +36,31 @@ def address(root: Path = ROOT) -> str:
     if not found:
         raise ValueError('pyproject.toml has no line `Repository = "..."` under [project.urls].')
     return found[1]
+
+
+def site_address(root: Path = ROOT) -> str:
+    """Where the book is read, with a slash at the end.
+
+    A line `Documentation = "https://…"` under [project.urls] says it. Without one it follows
+    from the repository's address: GitHub Pages for GitHub, GitLab Pages for GitLab, and elsewhere
+    the repository's own address.
+    """
+    text = (root / "pyproject.toml").read_text("utf-8")
+    if found := re.search(r'^Documentation = "([^"]+)"$', text, re.MULTILINE):
+        return found[1].rstrip("/") + "/"
+    return pages_address(address(root))
+
+
+def pages_address(repository: str) -> str:
+    """Where the host of a repository publishes its pages."""
+    where = urlsplit(repository)
+    host = {"github.com": "github.io", "gitlab.com": "gitlab.io"}.get(where.netloc.lower())
+    if not host:
+        return repository + "/"
+    owner, name = where.path.strip("/").split("/")
+    if name.lower() == f"{owner}.{host}".lower():  # the pages of the owner
+        return f"https://{owner.lower()}.{host}/"
+    return f"https://{owner.lower()}.{host}/{name}/"
 
 
 def setup_cell(repository: str | None = None) -> str:

@@ -7,18 +7,14 @@ theme's own files, so that a second build gives the same result.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
 import pydata_sphinx_theme
-from fontTools import subset
 
+from .fonts import cut
 from .pages import PatternMissing
-
-# Else fontTools writes a line per table into the build's output.
-logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 THEME = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme" / "static"
 SHEET = "styles/pydata-sphinx-theme.css"
@@ -67,18 +63,6 @@ def use_woff(css: str, font: str) -> str:
     if whole not in css:
         raise PatternMissing(f"no @font-face of {font} in the theme's {SHEET}")
     return css.replace(whole, f'{file}.woff) format("woff")')
-
-
-def cut(source: Path, target: Path, points: set[int]) -> None:
-    """Write the glyphs of `points` of a font as woff (which, unlike woff2, needs no brotli)."""
-    options = subset.Options()
-    options.flavor, options.hinting, options.notdef_outline = "woff", False, False
-    options.layout_features, options.name_IDs = [], []
-    font = subset.load_font(str(source), options)
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=points)
-    subsetter.subset(font)
-    subset.save_font(font, str(target), options)
 
 
 def shrink(static: Path, used: set[str]) -> tuple[int, int]:

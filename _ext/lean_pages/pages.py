@@ -8,7 +8,10 @@ a partial rebuild, which leaves most pages as they are, works.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html import escape
+from pathlib import PurePath
 
 from sphinx.errors import ExtensionError
 
@@ -34,6 +37,15 @@ class OtherHost(NotLean):
     """A page would load something from another host."""
 
 
+@contextmanager
+def named(page: PurePath) -> Iterator[None]:
+    """Say which page an error is about."""
+    try:
+        yield
+    except NotLean as reason:
+        raise type(reason)(f"{page}: {reason}") from None
+
+
 def replace(pattern: str, new: str, html: str) -> str:
     """`re.sub` that must find something."""
     html, found = re.subn(pattern, new, html, flags=re.DOTALL)
@@ -48,12 +60,15 @@ def lean(html: str, is_search: bool = False) -> str:
         return html
     html = drop_icon_script(html)
     html = drop_widget_state(html)
+    html = drop_print_contents(html)
+    html = drop_preloads(html)
     if not is_search:
         html = drop_search_index(html)
     html = defer_scripts(html)
     html = theme_from_the_start(html)
     html = one_viewport(html)
     html = name_sidebar_toggle(html)
+    html = name_sidebar(html)
     refuse_other_hosts(html)
     return replace("</head>", f"{MARK}</head>", html)
 
@@ -70,6 +85,22 @@ def drop_widget_state(html: str) -> str:
     """
     state = r'<script type="application/vnd\.jupyter\.widget-state\+json">.*?</script>\s*'
     return re.sub(state, "", html, flags=re.DOTALL)
+
+
+def drop_print_contents(html: str) -> str:
+    """A second title and contents, for paper: links on paper are of no use.
+
+    The search page has none.
+    """
+    start = '<div id="jb-print-docs-body" class="onlyprint">'
+    if start not in html:
+        return html
+    return replace(rf'{start}.*?(?=<div id="searchbox">)', "", html)
+
+
+def drop_preloads(html: str) -> str:
+    """The theme's scripts are not needed for the first paint, and must not compete with it."""
+    return replace(r'<link rel="preload" as="script"[^>]*>\s*', "", html)
 
 
 def drop_search_index(html: str) -> str:
@@ -116,6 +147,12 @@ def name_sidebar_toggle(html: str) -> str:
     return replace(title, f'{title} aria-label="Toggle primary sidebar"', html)
 
 
+def name_sidebar(html: str) -> str:
+    """The sidebar holds more than the contents, such as the sign of the book: a part of its own."""
+    start = '<div id="pst-primary-sidebar"'
+    return replace(start, f'{start} role="complementary" aria-label="Book"', html)
+
+
 def refuse_other_hosts(html: str) -> None:
     """Nothing may be loaded from another host (links that a reader follows are free)."""
     hosts = sorted({url for found in FOREIGN.findall(html) for url in found if url})
@@ -123,9 +160,9 @@ def refuse_other_hosts(html: str) -> None:
         raise OtherHost(f"loads from another host: {', '.join(hosts)}")
 
 
-def root_page(title: str, first: str) -> str:
+def root_page(title: str, first: str, address: str) -> str:
     """`/index.html`: leads to the first page without a script, and says where it leads."""
-    title, first = escape(title), escape(first, quote=True)
+    title, first, address = escape(title), escape(first), escape(address)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -133,7 +170,8 @@ def root_page(title: str, first: str) -> str:
 {VIEWPORT}
 <title>{title}</title>
 <meta http-equiv="refresh" content="0; url={first}">
-<link rel="canonical" href="{first}">
+<link rel="canonical" href="{address}">
+<meta name="description" content="{title}">
 </head>
 <body><main><h1>{title}</h1><p><a href="{first}">To the first page</a></p></main></body>
 </html>

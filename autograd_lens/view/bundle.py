@@ -11,23 +11,33 @@ from .html import figure_html
 
 
 def bundle(figure: Figure) -> dict[str, Any]:
-    """The figure in the forms a front end may choose from: text and HTML always.
+    """The figure in the forms a front end may choose from: text, and HTML or a live widget.
 
-    A live widget is offered too where a kernel adds something, that is if numbers may be typed in
-    that are not on the page. Otherwise HTML does all that a widget does, and still does it when the
+    A live widget is offered where a kernel adds something, that is if numbers may be typed in that
+    are not on the page. Otherwise HTML does all that a widget does, and still does it when the
     notebook is opened again without its kernel. ``AUTOGRAD_LENS_LIVE=0`` forbids widgets: a book
     build must not store their state.
-    """
-    forms = {"text/plain": figure.text(), "text/html": figure_html(figure)}
-    free = any(choice.free for choice in figure.choices)
-    if free and _kernel_runs() and os.environ.get("AUTOGRAD_LENS_LIVE") != "0":
-        from .live import widget
 
-        forms["application/vnd.jupyter.widget-view+json"] = {
-            "version_major": 2,
-            "version_minor": 0,
-            "model_id": widget(figure).model_id,
-        }
+    JupyterLab prefers a widget to the HTML beside it, even when the widget's kernel is gone and
+    there is nothing to show. There the HTML is an output of its own, before the widget's.
+    """
+    forms = {"text/plain": figure.text()}
+    free = any(choice.free for choice in figure.choices)
+    if not (free and _kernel_runs() and os.environ.get("AUTOGRAD_LENS_LIVE") != "0"):
+        return forms | {"text/html": figure_html(figure)}
+    if os.environ.get("JPY_SESSION_NAME"):  # set by Jupyter's server: JupyterLab or Notebook
+        from IPython.display import publish_display_data
+
+        publish_display_data({"text/html": figure_html(figure, form="kept")})
+    else:
+        forms["text/html"] = figure_html(figure)
+    from .live import widget
+
+    forms["application/vnd.jupyter.widget-view+json"] = {
+        "version_major": 2,
+        "version_minor": 0,
+        "model_id": widget(figure).model_id,
+    }
     return forms
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ..chart import MOST_LINES, Chart
 from .figure import Figure, Frame
 from .plot import Plot, tick
+from .text import clip
 from .theme import light
 
 # Colour and marker of each line: a colour never stands alone.
@@ -21,6 +22,9 @@ LOOKS = (
     ("muted", "P"),
 )
 assert len(LOOKS) == MOST_LINES
+
+WIDE = 50
+"""Characters that fit over the axes."""
 
 LOGARITHMIC = {
     "": "",
@@ -91,14 +95,18 @@ class ChartPlot(Plot):
                 *zip(*line.points, strict=True),
                 color=light(role),
                 marker=marker,
-                label=line.label,
+                label=clip(line.label, WIDE),
                 gid=f"line-{place}",
                 clip_on=False,
             )
         axes.set(xlabel=chart.x, ylabel=chart.y, xlim=chart.x_range, ylim=chart.y_range)
         if len(chart.lines) > 1:
             # Beside the axes, so that it never lies on a line.
-            axes.figure.legend(loc="outside upper center", ncols=3, frameon=False, borderpad=0)
+            longest = max(len(clip(line.label, WIDE)) for line in chart.lines)
+            columns = max(1, min(3, WIDE // (longest + 6)))
+            axes.figure.legend(
+                loc="outside upper center", ncols=columns, frameon=False, borderpad=0
+            )
 
     def points(self) -> dict[str, list[str]]:
         """By line, label and place of every marker."""

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from numbers import Real
 from typing import Any
 
 
@@ -89,6 +90,8 @@ class Choice:
             raise ValueError(f"the choice {self.name!r} has no values")
         if self.control not in ("film", "slider", "menu"):
             raise ValueError(f"control must be film, slider or menu, not {self.control!r}")
+        if self.free and not all(isinstance(v, Real) for v in self.values):
+            raise ValueError(f"the choice {self.name!r} is free, so its values must be numbers")
         if not self.labels:
             object.__setattr__(self, "labels", tuple(str(value) for value in self.values))
         if len(self.labels) != len(self.values):

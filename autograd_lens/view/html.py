@@ -19,15 +19,17 @@ from .figure import Choice, Figure, Frame, ProgramMissing
 from .theme import follow_theme, variables
 
 
-def figure_html(figure: Figure, *, page: bool = False) -> str:
+def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     """Return the figure as one ``<figure>`` element, or as a whole document.
+
+    ``form`` is what :func:`shell` takes.
 
     Raises:
         ValueError: the choices make too many frames.
     """
     refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
-    pictures, advice = render_pictures(frames)
+    pictures, advice, _ = render_pictures(frames)
     parts = [frame_parts(frame, svg) for frame, svg in zip(frames, pictures, strict=True)]
     body = shell(
         figure,
@@ -36,6 +38,7 @@ def figure_html(figure: Figure, *, page: bool = False) -> str:
         twins=[frame.twin for frame in frames],
         advice=advice,
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
+        form=form,
     )
     if not page:
         return body
@@ -54,8 +57,15 @@ def shell(
     twins: list[str],
     advice: str = "",
     templates: str = "",
+    opened: bool = False,
+    form: str = "",
 ) -> str:
-    """The element around a frame; widgets use it too, without controls."""
+    """The element around a frame; widgets use it too, without controls.
+
+    The text stands in a ``<details>``, ``opened`` or not; without ``twins`` there is none. ``form``
+    marks a ``"live"`` figure and one ``"kept"`` for the time when the live one is gone: of the two,
+    ``figure.css`` shows one.
+    """
     head = f"{figure.head}\n" if figure.head else ""
     legend = "".join(
         f'<span><i class="lens-key lens-{role}"></i>{escape(words)}</span>'
@@ -65,10 +75,16 @@ def shell(
         f'<pre tabindex="0"{"" if k else " class=lens-now"}>{escape(twin)}</pre>'
         for k, twin in enumerate(twins)
     )
+    details = (
+        f"<details{' open' if advice or opened else ''}><summary>as text</summary>"
+        f'<div class="lens-twin">{f"<p>{escape(head.strip())}</p>" if head else ""}{pres}</div>'
+        "</details>"
+    )
     live = ' aria-live="polite"' if controls else ""
     return (
-        f'<figure class="lens" role="group" aria-label="{escape(figure.title)}">'
-        f"<style>{style()}</style>"
+        f'<figure class="lens" role="figure" aria-label="{escape(figure.title)}"'
+        + (f' data-form="{form}">' if form else ">")
+        + f"<style>{style()}</style>"
         f'<div class="lens-head"><b>{escape(figure.title)}</b>'
         f'<span class="lens-legend">{legend}</span></div>'
         + (f'<div class="lens-controls">{controls}</div>' if controls else "")
@@ -77,9 +93,8 @@ def shell(
         f'<div class="lens-gauge">{first["lens-gauge"]}</div>'
         f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
-        + f"<details{' open' if advice else ''}><summary>as text</summary>"
-        f'<div class="lens-twin">{f"<p>{escape(head.strip())}</p>" if head else ""}{pres}</div>'
-        f"</details></figcaption>{templates}"
+        + (details if twins else "")
+        + f"</figcaption>{templates}"
         + (f"<script>{script()}</script>" if controls else "")
         + "</figure>"
     )
@@ -115,8 +130,14 @@ def _wrapped(parts: list[dict[str, str]]) -> list[str]:
     ]
 
 
-def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
-    """Return an inline SVG for every frame, and advice if a program to draw them is missing."""
+def render_pictures(
+    frames: list[Frame], least: tuple[float, float] = (0.0, 0.0)
+) -> tuple[list[str], str, tuple[float, float]]:
+    """Draw frames on one canvas, which is at least ``least`` large.
+
+    Returns an inline SVG for every frame, advice if a program to draw them is missing, and the size
+    of the canvas.
+    """
     svgs, advice = [""] * len(frames), ""
     by_class: dict[type, list[int]] = {}
     for number, frame in enumerate(frames):
@@ -130,9 +151,10 @@ def render_pictures(frames: list[Frame]) -> tuple[list[str], str]:
             continue
         for number, svg in zip(numbers, drawn, strict=True):
             svgs[number] = svg
-    size = _canvas(svgs)
+    size = _canvas(svgs, least)
     names = [frame.caption or frame.where for frame in frames]
-    return [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)], advice
+    inlined = [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)]
+    return inlined, advice, size
 
 
 _BOX = re.compile(r'viewBox="(-?[\d.]+) (-?[\d.]+) ([\d.]+) ([\d.]+)"')
@@ -154,12 +176,12 @@ def inline(svg: str, name: str, size: tuple[float, float]) -> str:
     return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
 
 
-def _canvas(svgs: list[str]) -> tuple[float, float]:
+def _canvas(svgs: list[str], least: tuple[float, float]) -> tuple[float, float]:
     """Width and height that hold each of several SVGs: with one canvas, nothing jumps."""
     boxes = [_BOX.search(svg) for svg in svgs if svg]
     if not all(boxes):
         raise ValueError("an SVG has no viewBox")
-    sizes = [(float(box[3]), float(box[4])) for box in boxes] or [(0.0, 0.0)]
+    sizes = [least] + [(float(box[3]), float(box[4])) for box in boxes]
     return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 

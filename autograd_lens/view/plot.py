@@ -138,6 +138,8 @@ def rewritten(svg: str, points: dict[str, list[str]]) -> str:
 def _element(element: Any, shapes: dict[str, Any], points: dict[str, list[str]]) -> str:
     kind = element.tag.removeprefix(_NS)
     if kind == "path":
+        if not element.get("d"):  # a line whose points are all gaps
+            return ""
         return f'<path d="{_short(element.get("d"))}"{_paint(_style(element))}/>'
     if kind == "use":
         return _marker(element, shapes, "")

@@ -76,6 +76,13 @@ def test_a_gap_has_no_marker_and_one_point_has_one():
     assert [len(marks[name]) for name in ("line-0", "line-1")] == [2, 1]
 
 
+def test_a_line_of_gaps_and_long_names_are_drawn():
+    marks = drawn(
+        lens.chart({"a " * 40: ([0, 1], [NAN, NAN]), "b " * 40: ([0, 1], [0, 1])}, x="x", y="y")
+    )
+    assert [len(marks[name]) for name in ("line-0", "line-1")] == [0, 2]
+
+
 def test_tensors_are_read():
     xs = torch.arange(4.0, requires_grad=True)
     chart = lens.chart({"square": (xs.detach(), xs**2)}, x="x", y="y")
@@ -141,6 +148,7 @@ def test_save(tmp_path, suffix):
         ({"a": ([1], [1])}, {"digits": 0}, ValueError, "digits must be"),
         ({"a": ([1], [1])}, {"x_range": (2, 1)}, ValueError, "x_range must be"),
         ({"a": ([1], [1])}, {"log": "y", "y_range": (0, 1)}, ValueError, "y_range starts at 0"),
+        ({"a": ([1], [9])}, {"y_range": (0, 1)}, ValueError, "y = 9, outside y_range (0, 1)"),
     ],
 )
 def test_what_a_chart_refuses(lines, options, error, phrase):

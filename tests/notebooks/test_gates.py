@@ -81,6 +81,21 @@ def stream(value, name="stdout"):
 PICTURE = {"text/plain": "twin", "text/html": "<svg/>"}
 PATHS = ["/home/me/x.py", "/tmp/x", "C:\\Users\\me", "a/site-packages/torch", "file:///Users/me"]
 
+EXPLORED = """\
+scale = {"one": lambda k: y * k}
+def draw(k):
+    return lens.graph(scale["one"](k))
+assert y.grad_fn
+lens.explore(draw, k=[1, 2])"""
+
+
+def rebound(line):
+    """A change: a figure that reads `y` through two functions, and a line further down."""
+    return change(
+        lambda c: (c[FIGURE].update(source=EXPLORED), c[STREAM].update(source=f"{line}\nprint(x)"))
+    )
+
+
 BAD = [
     ("executed_in_order", "never run", never_run),
     ("executed_in_order", "run twice", change(lambda c: c[FIGURE].update(execution_count=7))),
@@ -170,6 +185,9 @@ BAD = [
         "one that can't fail",
         change(lambda c: c[FIGURE].update(source="assert True\nlens.graph(y)")),
     ),
+    ("figures_keep_their_names", "through a lambda", rebound("y = 1")),
+    ("figures_keep_their_names", "a function", rebound("def draw(k): pass")),
+    ("figures_keep_their_names", "a loop", rebound("for scale in []: pass")),
     ("no_myst", "directive", prose("```{note}\nx\n```", SECOND)),
     ("no_myst", "colons", prose(":::{note}\nx\n:::", SECOND)),
     ("no_myst", "role", prose("See {ref}`backward()`.")),
@@ -180,6 +198,7 @@ BAD = [
     ("quotes_occur", "unknown name", prose("It is kept in `x.gradient`.")),
     ("quotes_occur", "in details", prose("<details><summary>Hint</summary>\n\n5\n\n</details>")),
     ("quotes_occur", "in the opening", prose("It holds 17.", OPENING)),
+    ("short_route", "without a start", prose("> **Short route.** Last stop.", SECOND)),
 ]
 
 
@@ -207,6 +226,12 @@ def test_bad_notebook_is_rejected_by_its_gate_alone(good, gate, name, spoil):
 
 def test_every_gate_has_a_bad_notebook():
     assert {gate for gate, _, _ in BAD} == set(GATES)
+
+
+@pytest.mark.parametrize("line", ["k = 1", "z = 1", "def other(y): y = 1", "import copy", "y.grad"])
+def test_a_figure_may_be_followed_by_other_names(good, line):
+    rebound(line)(good)
+    assert problems(good) == {}
 
 
 def test_gates_change_nothing(good):

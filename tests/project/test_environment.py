@@ -64,6 +64,11 @@ def test_jupyter_book_is_of_the_first_generation():
     assert not wanted.specifier.contains("2.0.0")
 
 
+def test_opening_a_notebook_compiles_no_grammar():
+    """`rfc3987-syntax` does on import, in each of pytest's processes; nothing here needs it."""
+    assert "rfc3987-syntax" not in pins()
+
+
 def test_runtime_needs_nothing_else():
     names = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
     assert names == {"torch", "graphviz", "matplotlib", "ipywidgets", "pyyaml"}

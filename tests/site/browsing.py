@@ -5,7 +5,7 @@ import functools
 import gzip
 import http.server
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,20 +20,40 @@ COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".webp"}  # gzip gains nothing
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A file server that logs nothing."""
+    """A file server that logs nothing, and knows 404.html as hosts of static pages do."""
+
+    top = "/"
+
+    def translate_path(self, path):
+        """The file at an address below `top`; one that isn't there for any other."""
+        below = path.startswith(self.top)
+        return super().translate_path(path[len(self.top) - 1 :] if below else "/nothing-there")
+
+    def send_error(self, code, message=None, explain=None):
+        """404.html where the folder has one."""
+        page = Path(self.directory) / "404.html"
+        if code != 404 or not page.exists() or Path(urlsplit(self.path).path).suffix != ".html":
+            return super().send_error(code, message, explain)
+        body = page.read_bytes()
+        self.send_response(404)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *arguments):
         pass
 
 
 @contextlib.contextmanager
-def serve(folder: Path) -> Iterator[str]:
-    """Serve a folder on a free port of 127.0.0.1; gives the address."""
-    handler = functools.partial(Quiet, directory=str(folder))
+def serve(folder: Path, top: str = "/") -> Iterator[str]:
+    """Serve a folder on a free port of 127.0.0.1, below `top`; gives the address."""
+    kind = type("Below", (Quiet,), {"top": top})
+    handler = functools.partial(kind, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        yield f"http://127.0.0.1:{server.server_address[1]}{top}"
         server.shutdown()
         thread.join()
 
@@ -84,20 +104,34 @@ class Browsing:
             self.contexts.pop().close()
 
     def open(
-        self, address: str, name: str, width: int = 1200, theme: str = "light", script: bool = True
+        self,
+        address: str,
+        name: str,
+        width: int = 1200,
+        theme: str = "light",
+        script: bool = True,
+        motion: bool = True,
+        alter: Callable[[str], str] | None = None,
     ) -> tuple[Page, Journal]:
-        """Open a page at a width, in a theme, with or without scripts, and wait until it rests."""
+        """Open a page at a width, in a theme, with or without scripts, and wait until it rests.
+
+        Without `motion`, the reader has asked for less of it. `alter` changes the HTML of pages.
+        """
         context = self.browser.new_context(
             viewport={"width": width, "height": 844},
             color_scheme=theme,
             java_script_enabled=script,
+            reduced_motion="no-preference" if motion else "reduce",
         )
         self.contexts.append(context)
         journal = Journal()
 
         def gate(route):
             url = route.request.url
-            if url.startswith(address):
+            if url.startswith(address) and alter and route.request.resource_type == "document":
+                answer = route.fetch()
+                route.fulfill(response=answer, body=alter(answer.text()))
+            elif url.startswith(address):
                 route.continue_()
             else:
                 journal.foreign.append(url)
@@ -106,13 +140,16 @@ class Browsing:
         def weigh(response):
             if not response.url.startswith(address):
                 return
-            if response.status >= 400:
-                journal.missing.append(response.url)
-            elif response.status < 300:
+            if response.status < 300:
                 journal.bytes[response.url] = sent_bytes(response.url, response.body())
+
+        def miss(response):
+            if response.status >= 400 and response.url.startswith(address):
+                journal.missing.append(response.url)
 
         context.route("**/*", gate)
         page = context.new_page()
+        page.on("response", miss)
         page.on("pageerror", lambda error: journal.errors.append(f"uncaught: {error}"))
         page.on(
             "console",

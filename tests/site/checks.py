@@ -55,7 +55,7 @@ RAW_MATHS = r"""() => {
 UNNAMED = """() => [...document.querySelectorAll("figure.lens")].flatMap((figure, i) => {
   const name = figure.getAttribute("aria-label") || "", found = [];
   if (!name.trim()) found.push(`figure ${i} has no accessible name`);
-  if (figure.getAttribute("role") !== "group") found.push(`figure ${i} (${name}) has no role`);
+  if (figure.getAttribute("role") !== "figure") found.push(`figure ${i} (${name}) has no role`);
   const twins = [...figure.querySelectorAll("details .lens-twin pre")];
   if (!twins.length || twins.some(t => !t.textContent.trim()))
     found.push(`figure ${i} (${name}) has no text twin, or an empty one`);
@@ -120,15 +120,47 @@ def unfold_text(page: Page) -> None:
     )
 
 
-def barriers(page: Page) -> list[str]:
-    """Serious and critical violations that axe-core finds."""
+def barriers(page: Page, also: tuple[str, ...] = ()) -> list[str]:
+    """Serious and critical violations that axe-core finds, and those of the rules in `also`.
+
+    Sections that are not laid out yet would be passed over; they are laid out for it.
+    """
+    page.add_style_tag(content="section { content-visibility: visible !important }")
     found = Axe().run(page).response["violations"]
     return [
         f"{rule['id']}: {rule['help']}: {node['target']} {node['failureSummary']}"
         for rule in found
-        if rule["impact"] in ("serious", "critical")
+        if rule["impact"] in ("serious", "critical") or rule["id"] in also
         for node in rule["nodes"]
     ]
+
+
+PLACES = ("heading-order", "page-has-heading-one", "region", "landmark-one-main", "skip-link") + (
+    "landmark-unique",
+    "landmark-no-duplicate-main",
+    "empty-heading",
+    "aria-allowed-role",
+)
+
+
+MOVING = """() => [...document.querySelectorAll("*")].flatMap(
+  e => ["", "::before", "::after"].flatMap(pseudo => {
+    const style = getComputedStyle(e, pseudo || null);
+    const long = list => list.split(",").some(time => parseFloat(time) > 0.001);
+    const moves = style.scrollBehavior === "smooth" || long(style.transitionDuration)
+      || (style.animationName !== "none" && long(style.animationDuration));
+    return moves ? [`<${e.localName} class="${e.getAttribute("class") || ""}">${pseudo}`] : [];
+  }))"""
+
+
+def moving(page: Page) -> list[str]:
+    """What scrolls smoothly, fades or turns."""
+    return page.evaluate(MOVING)
+
+
+def disorder(page: Page) -> list[str]:
+    """What axe-core says about headings, landmarks and roles, however lightly it takes it."""
+    return barriers(page, PLACES)
 
 
 def dead_controls(page: Page) -> list[str]:

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from filelock import FileLock
@@ -18,6 +19,8 @@ sys.path[:0] = [str(HERE), str(ROOT / "_ext")]  # the helpers beside this file; 
 
 from browsing import Browsing, serve  # noqa: E402  (found through the line above)
 from building import build  # noqa: E402
+
+from tools.repository import site_address  # noqa: E402
 
 
 @pytest.fixture(scope="session")
@@ -52,8 +55,8 @@ def browsing():
 
 @pytest.fixture(scope="session")
 def address(site) -> str:
-    """Where the site is served, with a slash at the end."""
-    with serve(site) as address:
+    """Where the site is served, with a slash at the end: below the folder it is published in."""
+    with serve(site, urlsplit(site_address()).path) as address:
         yield address
 
 

@@ -24,14 +24,26 @@ class Reader(HTMLParser):
         self.loads: list[str] = []
         self.css: list[str] = []
         self.js: list[str] = []
+        self.meta: dict[str, str] = {}
+        "The `<meta>` tags, by name or property."
+        self.says: dict[str, str] = {}
+        "The addresses that a page gives for itself."
+        self.title = ""
         self.inside = ""
         self.feed(html)
 
     def handle_starttag(self, tag, attributes):
         has = {name: value or "" for name, value in attributes}
-        self.inside = tag if tag in ("script", "style") else ""
+        self.inside = tag if tag in ("script", "style", "title") else ""
         self.ids |= {has[name] for name in ("id", "name") if has.get(name)}
         self.css.append(has.get("style", ""))
+        if tag == "meta":
+            key = has.get("name") or has.get("property") or ""
+            self.meta[key] = has.get("content", "")
+            if key in ("og:url", "og:image", "twitter:image"):
+                self.says[key] = has["content"]
+        elif tag == "link" and has.get("rel") == "canonical":
+            self.says["canonical"] = has["href"]
         if tag == "a" and "href" in has:
             self.links.append(has["href"])
         elif tag == "link" and LOADING_LINKS & set(has.get("rel", "").split()):
@@ -43,7 +55,9 @@ class Reader(HTMLParser):
         self.inside = ""
 
     def handle_data(self, data):
-        if self.inside:
+        if self.inside == "title":
+            self.title += data
+        elif self.inside:
             (self.css if self.inside == "style" else self.js).append(data)
 
 
@@ -69,16 +83,20 @@ def foreign(site: Path) -> list[str]:
     return found
 
 
-def dead_links(site: Path) -> list[str]:
-    """Links and loaded files of the site itself that aren't there, anchors included."""
+def dead_links(site: Path, address: str) -> list[str]:
+    """Links and loaded files of the site itself that aren't there, anchors included.
+
+    `address` is where the site will be: a link that begins with it is one of its own.
+    """
     read = {name: Reader((site / name).read_text(encoding="utf-8")) for name in pages(site)}
     found = []
     for name, page in read.items():
-        for link in [*page.links, *page.loads]:
-            parts = urlsplit(link)
-            if parts.scheme or parts.netloc:
+        for link in [*page.links, *page.loads, *page.says.values()]:
+            if not urljoin(address + name, link).startswith(address):
                 continue
-            target = unquote(urlsplit(urljoin(name, link)).path) if parts.path else name
+            parts = urlsplit(link)
+            target = unquote(urlsplit(urljoin(address + name, link)).path) if parts.path else name
+            target = target.removeprefix(urlsplit(address).path)
             target += "index.html" if target.endswith("/") else ""
             if not (site / target).is_file():
                 found.append(f"{name}: {link}: no such file")

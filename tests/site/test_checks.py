@@ -18,7 +18,7 @@ TITLES = """<script>document.addEventListener('input', e => {
 })</script>"""
 SLIDER = '<input type="range" class="lens-choice" min="0" max="1" value="0" aria-label="step">'
 FILM = """<style>@media (scripting: none) {{ .lens-controls {{ display: none }} }}</style>
-<figure class="lens" role="group" aria-label="{name}">
+<figure class="lens" role="figure" aria-label="{name}">
 <div class="lens-stage"><svg width="50" height="20"><text y="15">a</text></svg></div>
 <div class="lens-controls">{controls}</div><p class="lens-caption">c</p>
 <details><summary>as text</summary><div class="lens-twin"><pre>{twin}</pre></div></details>
@@ -144,7 +144,7 @@ def test_dead_controls_sees(small_page, monkeypatch, body, problem):
     [
         (film(name=""), "no accessible name"),
         (film(twin=" "), "no text twin"),
-        (film().replace('role="group"', ""), "no role"),
+        (film().replace('role="figure"', ""), "no role"),
         (film().replace("<pre>", "<p>"), "no text twin"),
         (film().replace("<svg", "<b", 1), "shows nothing"),
     ],

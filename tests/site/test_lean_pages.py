@@ -1,12 +1,13 @@
 """The extension in `_ext/lean_pages`, on small texts: what it rewrites and what it refuses."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from building import build
 from fontTools.ttLib import TTFont
-from lean_pages import formulas, icons, pages
+from lean_pages import cards, css, figures, fonts, formulas, icons, pages, scripts, styles
 
 ROOT = Path(__file__).parents[2]
 
@@ -15,6 +16,7 @@ PAGE = """<html lang="en" data-theme="auto"><head>
   document.documentElement.dataset.theme = localStorage.getItem("theme") || "auto";
 </script>
 <meta name="viewport" content="width=device-width" /><meta name="viewport" content="a" />
+<link rel="preload" as="script" href="_static/scripts/bootstrap.js" />
 <script defer src="_static/scripts/fontawesome.js?digest=1"></script>
 <script src="_static/documentation_options.js?v=1"></script>
 <script async="async" src="_static/own.js"></script>
@@ -22,7 +24,9 @@ PAGE = """<html lang="en" data-theme="auto"><head>
 <script src="_static/searchtools.js"></script>
 <script src="_static/language_data.js"></script>
 <script src="searchindex.js"></script>
-</head><body><button title="Toggle primary sidebar"></button>
+</head><body><div id="pst-primary-sidebar" class="a"></div>
+<div id="jb-print-docs-body" class="onlyprint"><h1>again</h1></div><div id="searchbox"></div>
+<button title="Toggle primary sidebar"></button>
 <a href="https://elsewhere.invalid/">a link</a>
 <script type="application/vnd.jupyter.widget-state+json">{"state": {}}</script>
 </body></html>"""
@@ -38,6 +42,8 @@ def test_a_page_becomes_lean_once():
     assert '<script type="module">DOCUMENTATION_OPTIONS' in once
     assert "auto" not in once and '<html lang="en" data-theme="light">' in once
     assert 'aria-label="Toggle primary sidebar"' in once
+    assert '<div id="pst-primary-sidebar" role="complementary"' in once
+    assert "again" not in once and "preload" not in once
 
 
 def test_the_search_page_keeps_its_index():
@@ -57,6 +63,9 @@ def test_the_search_page_keeps_its_index():
         "</head>",
         'name="viewport"',
         "Toggle primary sidebar",
+        "pst-primary-sidebar",
+        'id="searchbox"',
+        'rel="preload"',
         ' data-theme="auto"',
         '|| "auto"',
     ],
@@ -88,8 +97,9 @@ def test_another_host_raises(tag):
 
 
 def test_the_root_page_escapes_what_it_is_given():
-    html = pages.root_page("A & B", 'book/"x".html')
+    html = pages.root_page("A & B", 'book/"x".html', 'https://a.invalid/"')
     assert "<title>A &amp; B</title>" in html and "url=book/&quot;x&quot;.html" in html
+    assert 'href="https://a.invalid/&quot;"' in html
 
 
 @pytest.mark.parametrize("display", [True, False])
@@ -146,6 +156,141 @@ def test_fonts_hold_the_used_glyphs_and_no_other(tmp_path):
     assert again == (before, after)
 
 
+def has(*names: str):
+    """Whether a page has a name, for a page that has these."""
+    return set(names).__contains__
+
+
+@pytest.mark.parametrize(
+    ("selector", "possible"),
+    [
+        ("a.b:hover > c[d] ~ #e::before", True),
+        ("*", True),
+        (":root", True),
+        ("A", True),
+        (".A", False),
+        ("a.x", False),
+        ("#x", False),
+        ("x", False),
+        ("a[x=b]", False),
+        ("a:not(.x, #x)", True),
+        ("a:nth-child(2n+1)", True),
+        (":is(.x, .b)", True),
+        (":is(.x, #x) a", False),
+        ("a:has(> .x)", False),
+        (":where(a, x) .b", True),
+        (r".\\62", True),
+    ],
+)
+def test_a_selector_needs_its_names(selector, possible):
+    (rule,) = css.read(f"{selector.replace(chr(92) * 2, chr(92))}{{color:red}}")
+    assert rule.selectors[0].possible(has("a", "b", "c", "d", "e")) == possible
+
+
+def test_only_rules_that_can_match_stay_in_their_order():
+    sheet = """@charset "utf-8"; .a, .x { color : red  !important; --empty: ; }
+    /* why */ @media print { .x { color: blue } }
+    @media (min-width: 3px) { .b::after { content: "x  y" } }
+    .x { margin: 0 } .a { *zoom: 1; background: url(pic/a.png) }"""
+    rules = css.read(sheet, lambda url: f"../{url}")
+    assert css.write(styles.kept(rules, has("a", "b"))) == (
+        ".a{color:red!important;--empty: }"
+        '@media (min-width: 3px){.b::after{content:"x  y"}}'
+        ".a{background:url(../pic/a.png)}"
+    )
+
+
+def test_what_nothing_refers_to_goes():
+    sheet = """:root{--a:1;--b:var(--c);--c:2;--d:var(--e);--e:3;--f:4}
+    a{margin:var(--b);animation:turn 1s}
+    @keyframes turn{to{rotate:1turn}}@keyframes fade{to{opacity:0}}
+    @font-face{font-family:"One";src:url(a)}@font-face{font-family:Two;src:url(b)}
+    b{font-family:One}"""
+    left = css.write(styles.referred(list(css.read(sheet)), "element.style.width = 'var(--f)'"))
+    assert ":root{--b:var(--c);--c:2;--f:4}" in left
+    assert "turn{" in left and "fade" not in left and '"One"' in left and "Two" not in left
+
+
+@pytest.mark.parametrize("sheet", ["@layer a{b{c:d}}", "a{b:c} }", "a{b:c"])
+def test_a_sheet_that_is_not_understood_raises_or_reads_as_in_a_browser(sheet):
+    if sheet == "a{b:c":
+        assert css.write(css.read(sheet)) == "a{b:c}"
+        return
+    with pytest.raises(css.Unreadable):
+        css.read(sheet)
+
+
+def test_a_page_gets_its_sheets_cut_and_in_their_order(tmp_path):
+    static, page = tmp_path / "_static", tmp_path / "book" / "a.html"
+    (static / "scripts").mkdir(parents=True)
+    bootstrap = " ".join(text or name for name, text in styles.BOOTSTRAP.items())
+    (static / "scripts" / "bootstrap.js").write_text(bootstrap)
+    (static / "own.js").write_text("e.classList.add('made-later')")
+    (static / "one.css").write_text(
+        '@import "two.css"; .made-later { color: red } .never { top: 0 }'
+    )
+    (static / "two.css").write_text("p { background: url(b.png) }")
+    html = """<head><link href="../_static/one.css?v=1" rel="stylesheet" />
+<script defer src="../_static/scripts/bootstrap.js?v=2"></script><script src="../_static/own.js">
+</script></head><p>"""
+    style = re.search("<style[^>]*>(.*)</style>", styles.inline(html, page, tmp_path))[1]
+    assert style == "p{background:url(../_static/b.png)}.made-later{color:red}"
+    with pytest.raises(pages.PatternMissing, match="no style sheet"):
+        styles.inline("<head></head>", page, tmp_path)
+    with pytest.raises(pages.NotLean, match="no such file"):
+        styles.inline('<link rel="stylesheet" href="gone.css">', page, tmp_path)
+    (static / "scripts" / "bootstrap.js").write_text(bootstrap.replace("collapsing", ""))
+    styles._text.cache_clear()
+    with pytest.raises(pages.PatternMissing, match="collapsing"):
+        styles.inline(html, page, tmp_path)
+
+
+FIGURE = """<figure class="lens" role="figure" aria-label="x"><style>.lens{top:0}</style><b></b>
+<template class=lens-frame></template><script>(w => {})(window);</script></figure>"""
+
+
+def test_figures_share_one_style_and_one_script():
+    page = f"<head></head><body>{FIGURE}<p>{FIGURE}</body>"
+    html = figures.hoist(page)
+    assert html.count("<style>.lens{top:0}</style>\n</head>") == html.count("<style") == 1
+    assert html.count("<script>(w => {})(window);</script>\n</body>") == html.count("<script") == 1
+    assert figures.hoist("<head></head><body></body>") == "<head></head><body></body>"
+    for part in ("<style>.lens{top:0}</style>", "<script>(w => {})(window);</script>", "</head>"):
+        with pytest.raises(pages.PatternMissing):
+            figures.hoist(
+                page.replace(part, "", 1) if "script" not in part else page.replace(part, "")
+            )
+
+
+def test_the_part_of_the_script_that_measures_everything_is_there_to_be_left_out():
+    script = (icons.THEME / scripts.SCRIPT).read_text(encoding="utf-8")
+    assert scripts.MEASURED not in scripts.patched(script)
+    with pytest.raises(pages.PatternMissing):
+        scripts.patched(scripts.patched(script))
+
+
+def test_maths_fonts_hold_the_glyphs_of_the_formulas(tmp_path):
+    html = f"<p>A ½</p>{formulas.to_html('x')}<p>B</p>"
+    points = fonts.drawn_in([html, "<p>C</p>"])
+    assert points == {ord("x")}
+    before, after = fonts.cut_katex(tmp_path, points)
+    assert after < before / 5
+    assert set(TTFont(tmp_path / "KaTeX_Math-Italic.woff").getBestCmap()) == points
+    with pytest.raises(pages.PatternMissing):
+        fonts.cut_katex(tmp_path / "gone", points)
+
+
+def test_a_card_is_the_same_each_time(tmp_path):
+    one, two = tmp_path / "one.png", tmp_path / "a" / "two.png"
+    cards.draw(
+        "A title with $ and _ that is very long, so long that it does not fit", "A book", one
+    )
+    cards.draw(
+        "A title with $ and _ that is very long, so long that it does not fit", "A book", two
+    )
+    assert one.read_bytes() == two.read_bytes()
+
+
 TINY = {
     "_toc.yml": "format: jb-book\nroot: index\n",
     "_config.yml": f"""title: tiny
@@ -164,14 +309,16 @@ sphinx:
     ("text", "problem"),
     [
         ("# A page\n\n$\\frac{a$\n", "index, line 3: bad formula `\\frac{a`"),
-        ('# A page\n\n<img src="https://elsewhere.invalid/a.png" alt="">\n', "another host"),
+        ('# A page\n\nA.\n\n<img src="https://elsewhere.invalid/a.png" alt="">\n', "another host"),
+        ("# A page\n\n```python\n1\n```\n", "no paragraph to describe the page by"),
         ("# A page\n\n$\\frac{a}{b}$\n", ""),
     ],
-    ids=["bad formula", "another host", "good"],
+    ids=["bad formula", "another host", "no description", "good"],
 )
 def test_a_build_fails_loudly_and_only_when_it_must(tmp_path, text, problem):
     for name, content in {**TINY, "index.md": text}.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
+    shutil.copytree(ROOT / "_static" / "katex", tmp_path / "_static" / "katex")
     run = build(tmp_path, tmp_path)
     assert bool(run.returncode) == bool(problem), run.stdout + run.stderr
     assert problem in run.stdout + run.stderr

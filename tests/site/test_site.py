@@ -8,6 +8,8 @@ import files
 import pytest
 import yaml
 
+from tools.repository import site_address
+
 pytestmark = pytest.mark.needs("chromium", "dot")
 
 ROOT = Path(__file__).parents[2]
@@ -22,7 +24,7 @@ def sources() -> list[str]:
     return [toc["root"], *(entry["file"] for entry in [*chapters, *sections])]
 
 
-PAGES = ["index.html", *(f"{name}.html" for name in sources()), "search.html"]
+PAGES = ["index.html", *(f"{name}.html" for name in sources()), "search.html", "404.html"]
 every_page = pytest.mark.parametrize("name", PAGES)
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 both_widths = pytest.mark.parametrize("width", [390, 1200])
@@ -45,7 +47,7 @@ def test_names_no_other_host(site):
 
 
 def test_every_link_leads_somewhere(site):
-    assert files.dead_links(site) == []
+    assert files.dead_links(site, site_address()) == []
 
 
 @every_page
@@ -104,11 +106,81 @@ def test_maths_is_drawn_in_the_build(visit, source):
 
 
 @every_page
-@pytest.mark.parametrize(("width", "theme"), [(390, "light"), (1200, "dark")])
-def test_has_no_serious_barrier(visit, name, width, theme):
+@both_widths
+@both_themes
+def test_has_no_serious_barrier_and_is_in_order(visit, name, width, theme):
     page, _ = visit(name, width=width, theme=theme)
     checks.unfold(page)
+    assert checks.disorder(page) == []
+
+
+@pytest.mark.parametrize("state", ["sidebar", "search", "menu"])
+@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1200, "light")])
+def test_what_opens_has_no_serious_barrier(visit, state, width, theme):
+    page, _ = visit("book/01_tape.html", width=width, theme=theme, motion=False)
+    if state == "sidebar":
+        page.locator("button.primary-toggle").press("Enter")
+    elif state == "search":
+        page.keyboard.press("Control+k")
+    else:
+        page.locator(".article-header-buttons .dropdown-toggle").first.press("Enter")
+    page.wait_for_timeout(500)
     assert checks.barriers(page) == []
+
+
+@both_widths
+def test_tab_leads_to_the_text_first_and_is_seen(visit, width):
+    page, _ = visit("book/index.html", width=width)
+    page.keyboard.press("Tab")
+    focused = "() => document.activeElement.textContent.trim()"
+    assert page.evaluate(focused) == "Skip to main content"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/index.html#main-content")
+    page.keyboard.press("Tab")
+    inside = "() => Boolean(document.activeElement.closest('#main-content'))"
+    assert page.evaluate(inside)
+    width_of_line = "() => getComputedStyle(document.activeElement).outlineWidth"
+    assert page.evaluate(width_of_line) == "3px"
+
+
+@every_page
+def test_nothing_moves_for_who_asked_for_that(visit, name):
+    page, _ = visit(name, motion=False)
+    assert checks.moving(page) == []
+
+
+def test_what_moves_is_seen(visit):
+    page, _ = visit("book/index.html")
+    assert checks.moving(page)
+
+
+@pytest.mark.parametrize("source", sources())
+@both_themes
+def test_paper_shows_all_and_no_more(visit, source, theme):
+    page, _ = visit(f"{source}.html", theme=theme)
+    page.emulate_media(media="print", color_scheme=theme)
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("article h1").is_visible()
+    assert page.locator("article details:not([open])").count() == 0
+    for gone in (".bd-sidebar-primary", ".bd-header-article", ".lens-controls", ".copybtn"):
+        assert not any(part.is_visible() for part in page.locator(gone).all()), gone
+    for shown in (".lens-stage", ".lens-twin pre.lens-now"):
+        assert all(part.is_visible() for part in page.locator(f"article {shown}").all()), shown
+    assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
+    page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+    assert page.locator("article details[open]").count() == 0
+    assert page.pdf().startswith(b"%PDF")
+    assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+
+
+def test_a_section_that_is_not_laid_out_yet_can_be_linked_to(visit):
+    page, _ = visit("book/01_tape.html", width=390)
+    last = page.locator("article section section").last.get_attribute("id")
+    page.goto(page.url + "#" + last)
+    page.wait_for_timeout(500)
+    top = page.locator(f"#{last}").evaluate("e => e.getBoundingClientRect().top")
+    assert -200 < top < page.viewport_size["height"]
 
 
 @every_page

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from nbformat import NotebookNode
 
-from tools.gates import form, outputs, prose, source
+from tools.gates import form, names, outputs, prose, route, source
 
 Gate = Callable[[NotebookNode], list[str]]
 
@@ -38,8 +38,10 @@ _ALL: list[Gate] = [
     source.no_trailing_semicolon,
     source.answers_hidden_everywhere,
     source.figures_are_asserted,
+    names.figures_keep_their_names,
     prose.no_myst,
     prose.quotes_occur,
+    route.short_route,
 ]
 
 GATES: dict[str, Gate] = {gate.__name__: gate for gate in _ALL}

@@ -20,6 +20,7 @@ import re
 from nbformat import NotebookNode
 
 from tools.gates.cells import markdown_cells, problem, texts
+from tools.gates.route import MARK
 from tools.gates.sections import FENCE, Section, sections
 from tools.repository import setup_cell
 
@@ -124,6 +125,7 @@ def unfounded(text: str, evidence: str) -> list[str]:
         spans.append(span[2].strip())
         return chr(PRIVATE + len(spans) - 1)
 
+    text = MARK.sub("", text)  # the short route names other sections
     text = INLINE_CODE.sub(set_aside, FENCE.sub(_checked_fence, text))
     for pattern in SILENT:
         text = pattern.sub(" ", text)

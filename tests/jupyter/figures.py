@@ -1,0 +1,79 @@
+"""What a test looks for in the figures of a notebook, wherever it is shown."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+from lab import changed
+from playwright.sync_api import Locator, Page
+
+FIGURE = re.compile(r'<figure class="lens" role="group" aria-label="([^"]*)"')
+WIDGET = "application/vnd.jupyter.widget-view+json"
+
+# Every figure that is shown: its title, and how much of its picture can be seen.
+SEEN = """() => [...document.querySelectorAll("figure.lens")].filter(
+  figure => getComputedStyle(figure.closest(".jp-OutputArea-child") || figure).display !== "none"
+).map(figure => {
+  const drawn = figure.querySelector(".lens-stage svg, .lens-stage pre");
+  const box = drawn ? drawn.getBoundingClientRect() : {width: 0, height: 0};
+  return {title: figure.getAttribute("aria-label"), width: box.width, height: box.height,
+    shapes: drawn ? drawn.querySelectorAll("path, polygon, ellipse").length : 0,
+    words: drawn ? drawn.textContent.trim().length : 0};
+})"""
+
+
+def titles(html: str) -> list[str]:
+    """The titles of the figures in a text of HTML, in order."""
+    return [unescape(title) for title in FIGURE.findall(html)]
+
+
+def stored_titles(nb: dict) -> list[str]:
+    """The titles of the figures that a saved notebook holds, in order."""
+    return [
+        title
+        for cell in nb["cells"]
+        for output in cell.get("outputs", [])
+        for title in titles(output.get("data", {}).get("text/html", ""))
+    ]
+
+
+def stored_widgets(nb: dict) -> int:
+    """How many of its outputs are live widgets."""
+    return sum(
+        WIDGET in output.get("data", {})
+        for cell in nb["cells"]
+        for output in cell.get("outputs", [])
+    )
+
+
+def problems(page: Page) -> list[str]:
+    """Figures that are in the page and can't be seen."""
+    return [
+        f"{figure['title']}: {figure}"
+        for figure in page.evaluate(SEEN)
+        if not (figure["width"] > 20 and figure["height"] > 10 and figure["words"])
+    ]
+
+
+def films(page: Page) -> list[Locator]:
+    """Figures with a film that answers without a kernel."""
+    return page.locator("figure.lens:has(.lens-film):visible").all()
+
+
+def step(page: Page, film: Locator) -> str:
+    """Press a film's buttons; returns what it failed to do, or nothing."""
+    title = film.get_attribute("aria-label")
+    stage, caption = film.locator(".lens-stage"), film.locator(".lens-caption")
+    first, said = stage.inner_html(), caption.inner_text()
+    film.locator(".lens-prev").click()
+    if changed(page, stage, first, patience=0.2):
+        return f"{title}: there is something before the first step"
+    film.locator(".lens-next").click()
+    if not changed(page, stage, first, patience=5) or caption.inner_text() == said:
+        return f"{title}: the next step shows nothing new"
+    second = stage.inner_html()
+    film.locator(".lens-prev").click()
+    if not changed(page, stage, second, patience=5) or stage.inner_html() != first:
+        return f"{title}: one step back is not where it was"
+    return ""
