@@ -207,26 +207,25 @@ def storage_layout(
         _refuse(one, number)
     known = Names(names)
     numbers: dict[int, int] = {}
-    storage_of = []
-    for one in tensors:
-        key = _torch.storage_key(one.untyped_storage())
-        storage_of.append(numbers.setdefault(key, len(numbers)))
-    storages = tuple(
-        StorageInfo(
-            nbytes=tensors[storage_of.index(number)].untyped_storage().nbytes(),
-            cell=min(
-                t.element_size() for t, s in zip(tensors, storage_of, strict=True) if s == number
-            ),
-        )
-        for number in range(len(numbers))
-    )
+    storage_of = [numbers.setdefault(_place(one), len(numbers)) for one in tensors]
+    storages = []
+    for number in range(len(numbers)):
+        over = [one for one, s in zip(tensors, storage_of, strict=True) if s == number]
+        nbytes = max(one.untyped_storage().nbytes() for one in over)
+        storages.append(StorageInfo(nbytes, cell=min(one.element_size() for one in over)))
     if start is not None and not 0 <= start < max(storages[0].cells, 1):
         raise ValueError(f"start must be a cell from 0 to {storages[0].cells - 1}, not {start}")
     layouts = tuple(
         _layout(one, known.of(one) or f"tensor {number}", storage)
         for number, (one, storage) in enumerate(zip(tensors, storage_of, strict=True))
     )
-    return StorageLayout(layouts, storages, start, note)
+    return StorageLayout(layouts, tuple(storages), start, note)
+
+
+def _place(tensor: torch.Tensor) -> int:
+    """Where the storage begins: the same for two storage objects over one memory, as with NumPy."""
+    storage = tensor.untyped_storage()
+    return storage.data_ptr() or -_torch.storage_key(storage)
 
 
 def _refuse(tensor: Any, number: int) -> None:

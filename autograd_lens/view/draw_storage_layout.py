@@ -159,13 +159,25 @@ def twin(layout: StorageLayout, met: Readers) -> str:
         unit = count(storage.cell, "byte")
         lines.append(f"storage {number}: {count(storage.cells, 'cell')} of {unit}{cut}")
         who = [k for k, tensor in enumerate(layout.tensors) if tensor.storage == number]
-        rows = [["cell", *(layout.tensors[k].name for k in who)]]
+        values = _values(layout, number, met)
+        rows = [["cell", *["value"] * bool(values), *(layout.tensors[k].name for k in who)]]
         for cell in cells:
             reads = (indices_word(by_tensor.get((number, cell, k), [])) or "-" for k in who)
-            rows.append([str(cell), *reads])
+            rows.append([str(cell), *[values.get(cell, "-")] * bool(values), *reads])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines += ["  " + "  ".join(map(str.rjust, row, widths)) for row in rows]
     return "\n".join(lines)
+
+
+def _values(layout: StorageLayout, storage: int, met: Readers) -> dict[int, str]:
+    """What the cells hold, as far as an element of exactly one cell was copied."""
+    found: dict[int, str] = {}
+    for (where, cell), pairs in met.items():
+        for number, index in pairs if where == storage else ():
+            tensor = layout.tensors[number]
+            if tensor.itemsize == layout.storages[storage].cell and index in tensor.values:
+                found.setdefault(cell, tensor.values[index])
+    return found
 
 
 def source(layout: StorageLayout, met: Readers) -> str:
@@ -208,7 +220,7 @@ def _strip(layout: StorageLayout, storage: int, met: Readers) -> tuple[str, str]
     cells = window(layout, storage)
     who = [k for k, tensor in enumerate(layout.tensors) if tensor.storage == storage]
     deep = max((len(layout.tensors[k].shape) for k in who), default=0)
-    long = 12 if deep <= 2 else 8
+    long = {3: 8, 4: 6}.get(deep, 12)  # longer indices, fewer cells that fit on a phone
     by_tensor = _by_tensor(met)
     total = layout.storages[storage].cells
     title = f"storage {storage}" if len(layout.storages) > 1 else "storage"

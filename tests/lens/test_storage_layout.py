@@ -124,6 +124,22 @@ def test_sharing_is_seen_from_the_storage():
     assert [t[k] for t, k in ((x[3:], 1), (x.detach(), 4))] == [40.0, 40.0]
 
 
+def test_memory_shared_through_numpy_is_one_storage():
+    x = torch.arange(4.0)
+    layout = lens.storage_layout(x, torch.from_numpy(x.numpy()), torch.from_numpy(x.numpy()[:2]))
+    assert [layout.shares(0, k) for k in (1, 2)] == [True, True]
+    assert [s.cells for s in layout.storages] == [4]
+
+
+def test_the_twin_says_what_the_cells_hold():
+    x = torch.tensor([1.5, 2.0, float("nan"), 4.0])
+    assert "cell  value  tensor 0\n     0    1.5         0\n" in str(lens.storage_layout(x))
+    assert re.search(r"^ +1 +- +-$", str(lens.storage_layout(x[::2])), re.M)  # a hole: not read
+    assert "value" not in str(lens.storage_layout(torch.zeros(1000)))
+    wide = str(lens.storage_layout(x, x.view(torch.int16)))
+    assert "value" in wide and "1.5" not in wide  # a float fills two cells
+
+
 def test_a_wider_dtype_covers_several_cells():
     x = torch.zeros(2, 2)
     layout = lens.storage_layout(x, x.view(torch.int16))
