@@ -16,6 +16,7 @@ from .explore import Explorer, explore
 from .graph import GradGraph, graph
 from .node import Edge, Leaf, Node, Output
 from .saved import Saved
+from .storage_layout import StorageLayout, TensorLayout, storage_layout
 
 __version__ = "0.1.0"
 __all__ = [
@@ -31,9 +32,12 @@ __all__ = [
     "Node",
     "Output",
     "Saved",
+    "StorageLayout",
+    "TensorLayout",
     "chart",
     "check",
     "explore",
     "graph",
     "record_backward",
+    "storage_layout",
 ]
