@@ -134,7 +134,7 @@ def describe(layout: StorageLayout, number: int) -> str:
         return f"{head}; it spans {elements}"
     said = [count(tensor.holes, "hole")] * bool(tensor.holes)
     said += [f"{tensor.numel - tensor.distinct:,} read again"] * bool(tensor.overlaps)
-    return f"{head}; it spans {elements}" + (f", {', '.join(said)}" if said else "")
+    return f"{head}; it spans {elements}, {', '.join(said)}" if said else head
 
 
 def caption(layout: StorageLayout) -> str:

@@ -186,7 +186,7 @@ BAD = [
         change(lambda c: c[FIGURE].update(source="assert True\nlens.graph(y)")),
     ),
     ("figures_keep_their_names", "through a lambda", rebound("y = 1")),
-    ("figures_keep_their_names", "a function", rebound("def draw(k): pass")),
+    ("figures_keep_their_names", "a function", rebound("def scale(k): pass")),
     ("figures_keep_their_names", "a loop", rebound("for scale in []: pass")),
     ("no_myst", "directive", prose("```{note}\nx\n```", SECOND)),
     ("no_myst", "colons", prose(":::{note}\nx\n:::", SECOND)),
@@ -228,7 +228,9 @@ def test_every_gate_has_a_bad_notebook():
     assert {gate for gate, _, _ in BAD} == set(GATES)
 
 
-@pytest.mark.parametrize("line", ["k = 1", "z = 1", "def other(y): y = 1", "import copy", "y.grad"])
+@pytest.mark.parametrize(
+    "line", ["k = 1", "draw = 1", "z = 1", "def other(y): y = 1", "import copy", "y.grad"]
+)
 def test_a_figure_may_be_followed_by_other_names(good, line):
     rebound(line)(good)
     assert problems(good) == {}

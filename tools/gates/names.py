@@ -26,7 +26,7 @@ def figures_keep_their_names(nb: NotebookNode) -> list[str]:
             continue
         read |= _functions(source)
         for draw in _explored(ast.parse(source)):
-            needed = _reached(draw, read)
+            needed = _reached(draw, read) - {draw}  # the figure holds the function itself
             for later, _, text in cells[place + 1 :]:
                 for name in sorted(needed & _bound(text)) if text is not None else []:
                     needed.discard(name)
