@@ -11,6 +11,29 @@ const letTabReach = new ResizeObserver(entries => {
 });
 for (const box of document.querySelectorAll(boxes)) letTabReach.observe(box);
 
+// A section that was never laid out has a guessed height, and what a link leads to moves away while
+// those above it get their own. The page goes there again until it stays, or the reader moves on.
+let journey = 0;
+const endJourney = () => { journey++; };
+for (const sign of ["wheel", "touchmove", "keydown", "pointerdown"]) addEventListener(sign, endJourney, {passive: true});
+const stayAt = id => {
+  const target = document.getElementById(decodeURIComponent(id));
+  const mine = ++journey;
+  let frames = 30;
+  const again = () => {
+    if (!target || mine !== journey || frames-- === 0) return;
+    target.scrollIntoView();
+    requestAnimationFrame(again);
+  };
+  requestAnimationFrame(again);
+};
+addEventListener("click", event => {
+  const link = event.target.closest?.('a[href^="#"]');
+  if (link && !(event.ctrlKey || event.metaKey || event.shiftKey)) stayAt(link.hash.slice(1));
+});
+// Not after Back or a reload: there the browser knows where the reader was.
+if (location.hash && performance.getEntriesByType("navigation")[0]?.type === "navigate") stayAt(location.hash.slice(1));
+
 // On paper nothing unfolds, and dark is ink: all is open and light, and afterwards as it was.
 let asItWas;
 addEventListener("beforeprint", () => {

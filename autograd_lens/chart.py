@@ -93,9 +93,10 @@ def chart(
         raise ValueError(f"digits must be a whole number from 1 to 17, not {digits!r}")
     if not 1 <= len(lines) <= MOST_LINES:
         raise ValueError(f"a chart takes 1 to {MOST_LINES} lines, not {len(lines)}")
+    x, y = _words("x", x), _words("y", y)
     chart = Chart(
-        title=title or f"{y} against {x}",
-        lines=tuple(_line(str(label), pair, log) for label, pair in lines.items()),
+        title=_words("title", title) or f"{y} against {x}",
+        lines=tuple(_line(" ".join(str(k).split()), pair, log) for k, pair in lines.items()),
         x=x,
         y=y,
         log=log,
@@ -106,6 +107,13 @@ def chart(
     for axis, ends in enumerate((chart.x_range, chart.y_range)):
         _refuse_outside("xy"[axis], ends, chart.lines, axis)
     return chart
+
+
+def _words(name: str, text: Any) -> str:
+    """A text on one line: the table and the axes have one line for it."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} must be a text that says what is shown, not {text!r:.40}")
+    return " ".join(text.split())
 
 
 def _refuse_outside(name: str, ends: tuple[float, float] | None, lines: Any, axis: int) -> None:
@@ -146,15 +154,21 @@ def _numbers(label: str, axis: str, values: Any) -> list[float]:
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
         raise TypeError(f"{axis} of the line {label!r} must be a sequence, not {values!r:.40}")
     try:
-        return [float(value) for value in values]
-    except (TypeError, ValueError):
+        # A loss that was kept as a tensor is read without PyTorch's warning about its graph.
+        return [float(value.item() if hasattr(value, "item") else value) for value in values]
+    except OverflowError:
+        raise ValueError(f"{axis} of the line {label!r} has a number beyond any float") from None
+    except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{axis} of the line {label!r} must hold real numbers only") from None
 
 
 def _range(name: str, ends: Any, log: bool) -> tuple[float, float] | None:
     if ends is None:
         return None
-    low, high = map(float, ends)
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ValueError(f"{name} must be (low, high), two numbers in this order, not {ends!r}")
     if log and low <= 0:

@@ -72,6 +72,8 @@ _Result = tuple[str, str, tuple[tuple[bool, ...], ...]]
 def _compare(actual: Any, expected: Any) -> _Result:
     if isinstance(expected, torch.Tensor):
         return _compare_tensors(actual, expected)
+    if hasattr(expected, "ndim") and hasattr(expected, "tolist"):
+        expected = expected.tolist()  # an array or one of its numbers, as Python has them
     if isinstance(expected, bool) or isinstance(expected, (str, bytes, type(None))):
         return _compare_plain(actual, expected)
     if isinstance(expected, (int, float, complex)):
@@ -154,8 +156,8 @@ def _compare_tensors(actual: Any, expected: torch.Tensor) -> _Result:
         return "close", "", ()
     if right.dim() == 0:
         return "differs", f"{actual.item():g} is not it", ()
-    at = [tuple(map(int, place)) for place in (~right).nonzero()]
-    places = ", ".join(str(list(place)) for place in at[:3]) + (", …" if len(at) > 3 else "")
+    at = (~right).nonzero()
+    places = ", ".join(str(place.tolist()) for place in at[:3]) + (", …" if len(at) > 3 else "")
     rows = (~right).reshape(-1, right.shape[-1]).tolist()
     detail = f"at {places} ({len(at)} of {right.numel()} elements)"
     return "differs", detail, tuple(map(tuple, rows))

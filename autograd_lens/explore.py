@@ -6,12 +6,14 @@ the function for numbers outside the grid too.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from typing import Any
 
-from .base import View, refuse_too_many
+from .base import MAX_FRAMES, View, refuse_too_many
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,7 +42,8 @@ def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
             otherwise. To let the reader break a mechanism, offer the broken variant as a value.
 
     Raises:
-        TypeError: ``draw`` is not a function, or a choice is not a collection of hashable values.
+        TypeError: ``draw`` is not a function of these choices, or a choice is not a collection of
+            hashable values.
         ValueError: there is no choice, one without values, or too many combinations.
     """
     if not callable(draw):
@@ -49,14 +52,33 @@ def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
     if not choices:
         raise ValueError("explore needs at least one choice, such as size=[1, 2, 4]")
     refuse_too_many(prod(map(len, choices.values())))
+    _refuse_unfit(draw, choices)
     return Explorer(draw, choices)
+
+
+def _refuse_unfit(draw: Callable[..., Any], choices: dict[str, Any]) -> None:
+    """Raise TypeError if ``draw`` can't be called with these keywords."""
+    try:
+        signature = inspect.signature(draw)
+    except (TypeError, ValueError):  # built in, and says nothing of itself
+        return
+    try:
+        signature.bind(**dict.fromkeys(choices))
+    except TypeError as error:
+        names = ", ".join(choices)
+        raise TypeError(f"draw is called with {names} as keywords, but: {error}") from None
 
 
 def _collected(name: str, values: Any) -> Any:
     """The values as something that can be read more than once; a mapping and a range stay."""
+    if hasattr(values, "tolist"):  # a tensor or an array: its numbers
+        values = values.tolist()
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
         raise TypeError(f"{name} must be a collection of values, not {values!r:.60}")
-    kept = values if isinstance(values, (Mapping, range)) else tuple(values)
+    if hasattr(values, "__len__"):
+        refuse_too_many(len(values))
+    endless = MAX_FRAMES + 1  # a generator may never stop
+    kept = values if isinstance(values, (Mapping, range)) else tuple(islice(values, endless))
     if not kept:
         raise ValueError(f"the choice {name!r} has no values")
     for value in kept:

@@ -45,6 +45,8 @@ def alternate(tasks: tuple[str, ...], runs: int = RUNS) -> list[dict[str, float]
 
 def main() -> None:
     """Print the tables."""
+    if sys.argv[1:]:
+        sys.exit(f"usage: python -m benchmarks\n\n{__doc__}")
     print("Graph of a chain of 100,000 additions, complete DOT, against torchviz")
     lens, torchviz = alternate(("chain lens", "chain torchviz"))
     _row("CPU seconds", lens["seconds"], torchviz["seconds"], "s", 2)

@@ -71,7 +71,7 @@ def main(arguments: list[str]) -> int:
         return 2
     try:
         files = publish(arguments[0], Path(arguments[1]))
-    except (ValueError, FileExistsError) as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     notebooks = sum(path.suffix == ".ipynb" for path in files)

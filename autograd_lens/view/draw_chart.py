@@ -8,7 +8,7 @@ from typing import Any
 
 from ..chart import MOST_LINES, Chart
 from .figure import Figure, Frame
-from .plot import Plot, tick
+from .plot import Plot, label_ticks
 from .text import clip
 from .theme import light
 
@@ -82,13 +82,8 @@ class ChartPlot(Plot):
     def paint(self, axes: Any) -> None:
         """Draw grid, lines, markers and, where there are several lines, their names."""
         chart = self.chart
-        for name, axis in ("x", axes.xaxis), ("y", axes.yaxis):
-            if name in chart.log:
-                getattr(axes, f"set_{name}scale")("log")
-                axis.set_major_formatter(tick)
-                axis.set_minor_formatter(lambda *_: "")
-            else:
-                axis.set_major_formatter(lambda value, _: f"{value:g}")
+        for name in chart.log:
+            getattr(axes, f"set_{name}scale")("log")
         axes.tick_params(which="both", length=0)
         for place, (line, (role, marker)) in enumerate(zip(chart.lines, LOOKS, strict=False)):
             axes.plot(
@@ -100,12 +95,19 @@ class ChartPlot(Plot):
                 clip_on=False,
             )
         axes.set(xlabel=chart.x, ylabel=chart.y, xlim=chart.x_range, ylim=chart.y_range)
+        for name, axis in ("x", axes.xaxis), ("y", axes.yaxis):
+            label_ticks(axis, name in chart.log)
         if len(chart.lines) > 1:
             # Beside the axes, so that it never lies on a line.
             longest = max(len(clip(line.label, WIDE)) for line in chart.lines)
             columns = max(1, min(3, WIDE // (longest + 6)))
             axes.figure.legend(
-                loc="outside upper center", ncols=columns, frameon=False, borderpad=0
+                handles=axes.lines,
+                labels=[line.get_label() for line in axes.lines],  # also one like "_a"
+                loc="outside upper center",
+                ncols=columns,
+                frameon=False,
+                borderpad=0,
             )
 
     def points(self) -> dict[str, list[str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any
 
@@ -40,9 +41,15 @@ def figure(explorer: Explorer) -> Figure:
 
 
 def title(explorer: Explorer) -> str:
-    """The first line of the function's docstring, or its name in words."""
-    doc = (explorer.draw.__doc__ or "").strip().splitlines()
-    return doc[0].rstrip(".") if doc else explorer.draw.__name__.replace("_", " ")
+    """The first line of the function's docstring, or its name in words; a lambda has neither."""
+    draw = explorer.draw
+    while isinstance(draw, partial):  # its own docstring is that of partial
+        draw = draw.func
+    doc = (draw.__doc__ or "").strip().splitlines()
+    name = getattr(draw, "__name__", type(draw).__name__)
+    if name == "<lambda>":
+        name = ", ".join(explorer.choices)
+    return doc[0].rstrip(".") if doc else name.replace("_", " ")
 
 
 def choice(name: str, values: Any) -> Choice:

@@ -29,8 +29,8 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     """
     refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
-    pictures, advice, _ = render_pictures(frames)
-    parts = [frame_parts(frame, svg) for frame, svg in zip(frames, pictures, strict=True)]
+    pictures, advice, size = render_pictures(frames)
+    parts = [frame_parts(frame, svg, size) for frame, svg in zip(frames, pictures, strict=True)]
     body = shell(
         figure,
         parts[0],
@@ -100,8 +100,11 @@ def shell(
     )
 
 
-def frame_parts(frame: Frame, svg: str) -> dict[str, str]:
-    """The parts of a frame that change, by the class of the element that holds them."""
+def frame_parts(frame: Frame, svg: str, size: tuple[float, float]) -> dict[str, str]:
+    """The parts of a frame that change, by the class of the element that holds them.
+
+    A frame without a picture takes the room of the others' canvas, whose ``size`` this is.
+    """
     meter = ""
     if frame.meter is not None:
         share = 100 * frame.meter.value / frame.meter.total if frame.meter.total else 0
@@ -112,6 +115,9 @@ def frame_parts(frame: Frame, svg: str) -> dict[str, str]:
     stage = svg
     if frame.picture is None:  # nothing to draw: the text is the picture
         stage = f'<pre class="lens-text">{escape(frame.twin)}</pre>'
+        if all(size):
+            room = f"aspect-ratio:{size[0]:.6g}/{size[1]:.6g};{_width(size)}"
+            stage = f'<div class="lens-instead">{stage}<div style="{room}"></div></div>'
     colon = ":" if frame.caption else ""
     where = f"<b>{escape(frame.where)}{colon}</b> " if frame.where else ""
     return {
@@ -167,13 +173,18 @@ def inline(svg: str, name: str, size: tuple[float, float]) -> str:
     """
     left, top, width, height = map(float, _BOX.search(svg).groups())
     left -= (size[0] - width) / 2
-    natural = size[0] * 4 / 3  # Graphviz and Matplotlib measure in points
     opening = (
         f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="img" '
-        f'aria-label="{escape(name or "picture")}" style="max-width:{natural:.0f}px;'
-        f'min-width:{min(natural, max(250, natural * 0.75)):.0f}px"'
+        f'aria-label="{escape(name or "picture")}" style="{_width(size)}"'
     )
     return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
+
+
+def _width(size: tuple[float, float]) -> str:
+    """The style of what is drawn on a canvas of ``size``."""
+    natural = size[0] * 4 / 3  # Graphviz and Matplotlib measure in points
+    least = min(natural, max(250, natural * 0.75))
+    return f"max-width:{natural:.0f}px;min-width:{least:.0f}px"
 
 
 def _canvas(svgs: list[str], least: tuple[float, float]) -> tuple[float, float]:

@@ -57,7 +57,7 @@ class _Drawing:
             frame = Frame(f"{type(error).__name__}: {error}", where="could not be drawn")
             svg, advice = "", ""
         twins = [frame.twin] if as_text or advice else []
-        parts = frame_parts(frame, svg)
+        parts = frame_parts(frame, svg, self.canvas)
         return shell(self.figure, parts, twins=twins, advice=advice, opened=True, form="live")
 
 

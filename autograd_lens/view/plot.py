@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 from .figure import Picture
 from .theme import light
 
-SIZE = (4.6, 2.9)
+SIZE = (4.5, 2.9)
 """Width and height in inches: three quarters of it fit on a phone, where it is still legible."""
 
 STYLE = {
@@ -45,6 +45,7 @@ STYLE = {
     "savefig.edgecolor": "none",
     "svg.fonttype": "none",  # text stays text: it is read aloud, and takes the page's font
     "text.color": light("ink"),
+    "text.parse_math": False,  # a dollar is a dollar
     "xtick.color": light("line"),
     "xtick.labelcolor": light("ink"),
     "ytick.color": light("line"),
@@ -94,6 +95,23 @@ def _drawn(plot: Plot, form: str, **options: Any) -> bytes:
         buffer = io.BytesIO()
         figure.savefig(buffer, format=form, **options)
     return buffer.getvalue()
+
+
+def label_ticks(axis: Any, log: bool) -> None:
+    """Numbers at the ticks of an axis whose ends are known; no two of them may look alike."""
+    low, high = axis.get_view_interval()
+    if log:
+        axis.set_minor_formatter(lambda *_: "")
+        if math.floor(math.log10(high)) > math.ceil(math.log10(low)):
+            axis.set_major_formatter(tick)
+            return
+        # Less than two powers of ten in view: steps as on a linear axis, or there is no number.
+        from matplotlib.ticker import MaxNLocator
+
+        axis.set_major_locator(MaxNLocator(5))
+    largest = max(abs(low), abs(high))
+    digits = max(6, 3 - math.floor(math.log10(high / largest - low / largest)))
+    axis.set_major_formatter(lambda value, _: f"{value:.{digits}g}")
 
 
 def tick(value: float, _position: int = 0) -> str:

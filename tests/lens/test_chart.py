@@ -1,6 +1,7 @@
 """A chart draws the points it was given, writes them down, and refuses what has no place."""
 
 import re
+import warnings
 from xml.etree import ElementTree
 
 import matplotlib
@@ -147,6 +148,15 @@ def test_save(tmp_path, suffix):
         ({"a": ([1], [1])}, {"log": "z"}, ValueError, "log must be"),
         ({"a": ([1], [1])}, {"digits": 0}, ValueError, "digits must be"),
         ({"a": ([1], [1])}, {"x_range": (2, 1)}, ValueError, "x_range must be"),
+        ({"a": ([1], [1])}, {"x_range": 3}, ValueError, "x_range must be"),
+        ({"a": ([1], [1])}, {"x_range": (1, 2, 3)}, ValueError, "x_range must be"),
+        ({"a": ([1], [1])}, {"title": 3}, TypeError, "title must be a text"),
+        (
+            {"a": ([1], [10**400])},
+            {},
+            ValueError,
+            "y of the line 'a' has a number beyond any float",
+        ),
         ({"a": ([1], [1])}, {"log": "y", "y_range": (0, 1)}, ValueError, "y_range starts at 0"),
         ({"a": ([1], [9])}, {"y_range": (0, 1)}, ValueError, "y = 9, outside y_range (0, 1)"),
     ],
@@ -154,3 +164,40 @@ def test_save(tmp_path, suffix):
 def test_what_a_chart_refuses(lines, options, error, phrase):
     with pytest.raises(error, match=re.escape(phrase)):
         lens.chart(lines, x="x", y="y", **options)
+
+
+def drawn_texts(lines, **options):
+    svg = lens.chart(lines, **({"x": "x", "y": "y"} | options)).figure().draw().picture.svg()
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def test_labels_are_drawn_as_they_are_written():
+    lines = {"_hidden": ([1, 2], [1, 2]), "$a$": ([1, 2], [2, 1]), "two\nlines": ([1], [1])}
+    texts = drawn_texts(lines, x="cost $ of\n$", y="$y_1$")
+    assert {"_hidden", "$a$", "two lines", "cost $ of $", "$y_1$"} <= set(texts)
+
+
+@pytest.mark.parametrize("log", ["", "y"])
+@pytest.mark.parametrize("ys", [[2, 3, 4], [1.0000001, 1.0000002, 1.0000004], [20, 30, 70]])
+def test_every_axis_has_numbers_and_no_two_alike(ys, log):
+    texts = drawn_texts({"a": ([1000, 2000, 3000], ys)}, log=log)
+    heights = [text for text in texts if text[0].isdigit() and float(text) < 500]
+    assert len(heights) >= 2 and len(set(heights)) == len(heights)
+
+
+def test_numbers_that_span_every_float_are_drawn():
+    assert drawn_texts({"a": ([1, 2], [1e300, -1e300])})
+
+
+def test_losses_with_a_graph_are_read_without_a_warning(recwarn):
+    warnings.simplefilter("always")
+    loss = torch.ones(2, requires_grad=True).sum()
+    assert lens.chart({"loss": ([0, 1], [loss, loss])}, x="x", y="y").lines[0].points[1] == (1, 2)
+    assert not recwarn.list
+
+
+def test_a_chart_fits_a_phone():
+    html = lens.chart(SQUARES, x="x", y="y")._repr_mimebundle_()["text/html"]
+    (least,) = re.findall(r"<svg[^>]*min-width:(\d+)px", html)
+    # 390 pixels, less the margins of the page, the border of the figure, the padding of the stage.
+    assert int(least) <= 390 - 47 - 2 - 16

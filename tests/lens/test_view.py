@@ -1,13 +1,16 @@
 """Pictures hold to their data, in every form: text, SVG, page, file, widget."""
 
+import itertools
 import os
 import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from independent import elements, inline_svgs
@@ -279,6 +282,29 @@ def test_too_many_frames_are_refused_in_one_sentence():
 
 
 @dot
+def test_a_frame_without_a_picture_takes_the_room_of_the_others():
+    def tried(works):
+        return lens.graph(torch.ones(2, requires_grad=True).exp()) if works else "refused"
+
+    page = lens.explore(tried, works=[True, False])._repr_mimebundle_()["text/html"]
+    (width, height) = re.search(r'viewBox="\S+ \S+ (\S+) (\S+)"', page).groups()
+    (text,) = re.findall(r'<div class="lens-instead">.*?</div></div>', page, re.DOTALL)
+    assert "refused" in text and f"aspect-ratio:{width}/{height};" in text
+    assert (
+        "lens-instead"
+        not in lens.explore(lambda a: "text", a=[1, 2])
+        ._repr_mimebundle_()["text/html"]
+        .partition("</style>")[2]
+    )
+
+
+@pytest.mark.parametrize("values", [torch.tensor([1, 2, 4]), np.array([1, 2, 4])])
+def test_numbers_in_a_tensor_or_an_array_are_numbers(values):
+    (choice,) = lens.explore(lambda n: f"{n!r}", n=values).figure().choices
+    assert (choice.control, choice.labels, choice.free) == ("slider", ("1", "2", "4"), True)
+
+
+@dot
 def test_frames_of_different_size_share_one_canvas():
     def grown(lines):
         y = torch.ones(2, requires_grad=True)
@@ -298,6 +324,25 @@ def test_the_title_is_the_first_line_of_the_docstring():
     assert explorer().figure().title == "A power of the worked example"
 
 
+class Doubled:
+    def __call__(self, n):
+        return f"{2 * n}"
+
+
+@pytest.mark.parametrize(
+    ("function", "title"),
+    [
+        (lambda n: f"{n}", "n"),
+        (partial(draw, power=2), "A power of the worked example"),
+        (Doubled(), "Doubled"),
+    ],
+    ids=["lambda", "partial", "object"],
+)
+def test_a_function_without_a_name_has_a_title(function, title):
+    name = "power" if isinstance(function, partial) else "n"
+    assert lens.explore(function, **{name: [1, 2]}).figure().title == title
+
+
 @pytest.mark.parametrize(
     ("call", "error", "phrase"),
     [
@@ -305,6 +350,10 @@ def test_the_title_is_the_first_line_of_the_docstring():
         (lambda: lens.explore(draw), ValueError, "at least one choice"),
         (lambda: lens.explore(draw, power=[]), ValueError, "has no values"),
         (lambda: lens.explore(draw, power=3), TypeError, "collection of values"),
+        (lambda: lens.explore(draw, powr=[1, 2]), TypeError, "called with powr as keywords"),
+        (lambda: lens.explore(lambda a, b: "", a=[1, 2]), TypeError, "argument: 'b'"),
+        (lambda: lens.explore(draw, power=range(10**12)), ValueError, "offer fewer values"),
+        (lambda: lens.explore(draw, power=itertools.count()), ValueError, "offer fewer values"),
         (lambda: lens.explore(draw, power="ab"), TypeError, "collection of values"),
         (lambda: lens.explore(draw, power=[[1], [2]]), TypeError, "power has a value of type list"),
         (

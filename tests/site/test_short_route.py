@@ -43,6 +43,10 @@ def test_the_button_hides_what_is_not_on_the_route(visit, width):
     page.wait_for_function("name => document.getElementById(name).checkVisibility()", arg=hidden)
     assert page.evaluate(SHOWN) == whole
     assert button.get_attribute("aria-pressed") == "false"
+    # Also if it was followed before.
+    button.press("Enter")
+    page.evaluate("name => document.querySelector(`a[href='#${name}']`).click()", hidden)
+    page.wait_for_function("name => document.getElementById(name).checkVisibility()", arg=hidden)
     button.press("Enter")
     button.press("Enter")
     assert page.evaluate(SHOWN) == whole

@@ -183,6 +183,27 @@ def test_a_section_that_is_not_laid_out_yet_can_be_linked_to(visit):
     assert -200 < top < page.viewport_size["height"]
 
 
+@both_widths
+def test_every_heading_is_where_its_link_leads(visit, width):
+    page, _ = visit("book/01_tape.html", width=width)
+    names = page.evaluate(
+        "() => [...document.querySelectorAll('article section section')].map(s => s.id)"
+    )
+    seen = page.viewport_size["height"] / 3
+    where = "name => document.getElementById(name).getBoundingClientRect().top"
+    click = 'name => document.querySelector(`a.headerlink[href="#${name}"]`).click()'
+    lost = {}
+    # Each for itself, from the top, with nothing laid out yet.
+    for name in names[-8::-6]:
+        page.reload()
+        page.evaluate("() => scrollTo(0, 0)")
+        page.evaluate(click, name)
+        page.wait_for_timeout(700)
+        if not -1 <= (top := page.evaluate(where, name)) < seen:
+            lost[name] = top
+    assert len(names) > 20 and lost == {}
+
+
 @every_page
 def test_is_light(visit, name, record_property):
     page, journal = visit(name)

@@ -22,4 +22,6 @@ addEventListener("DOMContentLoaded", () => {
     target.scrollIntoView();
   };
   addEventListener("hashchange", unhide);
+  // A link that was followed before changes no hash.
+  addEventListener("click", event => event.target.closest?.('a[href^="#"]') && setTimeout(unhide));
 });
