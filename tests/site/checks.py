@@ -22,6 +22,13 @@ TOO_WIDE = """() => {
   return [`the page is ${root.scrollWidth} px wide in ${room} px: ${wide.slice(0, 5).join(", ")}`];
 }"""
 
+CUT_CONTROLS = """() => [...document.querySelectorAll("figure.lens")].flatMap(figure => {
+  const edge = figure.getBoundingClientRect().right + 1;
+  return [...figure.querySelectorAll(".lens-controls *")]
+    .filter(e => e.tagName !== "OPTION" && e.getBoundingClientRect().right > edge)
+    .map(e => `${figure.ariaLabel}: ${e.outerHTML.slice(0, 60)}`);
+})"""
+
 CLIPPED = """() => [...document.querySelectorAll("div.math")].flatMap(box => {
   const formula = box.querySelector(".katex-html");
   if (!formula || !box.clientWidth) return [];
@@ -86,6 +93,11 @@ def too_wide(page: Page) -> list[str]:
 def clipped_maths(page: Page) -> list[str]:
     """A formula of which the reader can't see a part, not even by scrolling it."""
     return page.evaluate(CLIPPED)
+
+
+def cut_controls(page: Page) -> list[str]:
+    """A control of a figure that reaches beyond the figure."""
+    return page.evaluate(CUT_CONTROLS)
 
 
 def raw_maths(page: Page) -> list[str]:

@@ -38,6 +38,7 @@ def test_a_good_film_passes_every_check(small_page):
         checks.broken_references,
         checks.too_wide,
         checks.clipped_maths,
+        checks.cut_controls,
         checks.raw_maths,
         checks.barriers,
     ):
@@ -220,6 +221,15 @@ def test_foreign_sees(tmp_path, name, text):
 def test_foreign_lets_a_reader_follow_links(tmp_path):
     (tmp_path / "a.html").write_text('<a href="https://elsewhere.invalid/">there</a>')
     assert files.foreign(tmp_path) == []
+
+
+@pytest.mark.parametrize(("width", "cut"), [(60, False), (300, True)])
+def test_cut_controls_sees(small_page, width, cut):
+    page, _ = small_page(
+        '<figure class="lens" aria-label="f" style="width:200px"><div class="lens-controls">'
+        f'<select style="width:{width}px"><option>a</option></select></div></figure>'
+    )
+    assert bool(checks.cut_controls(page)) == cut
 
 
 def test_dead_links_sees(tmp_path):

@@ -56,7 +56,7 @@ def test_every_link_leads_somewhere(site):
 def test_fits_its_width(visit, name, width, theme):
     page, _ = visit(name, width=width, theme=theme)
     checks.unfold(page)
-    assert checks.too_wide(page) + checks.clipped_maths(page) == []
+    assert checks.too_wide(page) + checks.clipped_maths(page) + checks.cut_controls(page) == []
 
 
 @every_page
