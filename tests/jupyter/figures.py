@@ -8,7 +8,7 @@ from html import unescape
 from lab import changed
 from playwright.sync_api import Locator, Page
 
-FIGURE = re.compile(r'<figure class="lens" role="group" aria-label="([^"]*)"')
+FIGURE = re.compile(r'<figure class="lens" role="figure" aria-label="([^"]*)"')
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
 # Every figure that is shown: its title, and how much of its picture can be seen.
