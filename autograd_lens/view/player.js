@@ -5,9 +5,10 @@
   w.lensPlayer = true;
   const d = w.document;
   const figureOf = e => e.target.closest && e.target.closest("figure.lens");
+  const chosen = menu => [...menu.querySelectorAll("button")].findIndex(b => b.getAttribute("aria-pressed") === "true");
   /* The frame's number: choices are the digits, the last one varies fastest. */
   const indexOf = f => [...f.querySelectorAll(".lens-choice")].reduce(
-    (k, c) => k * +c.dataset.size + (c.tagName === "SELECT" ? c.selectedIndex : +c.value), 0);
+    (k, c) => k * +c.dataset.size + (c.matches(".lens-menu") ? chosen(c) : +c.value), 0);
   const show = f => {
     const k = indexOf(f);
     const frame = f.querySelectorAll("template.lens-frame")[k];
@@ -64,6 +65,13 @@
   w.addEventListener("pageshow", () => d.querySelectorAll("figure.lens").forEach(f => { if (indexOf(f)) show(f); }));
   d.addEventListener("click", e => {
     const b = figureOf(e) && e.target.closest("button");
+    const menu = b && b.closest(".lens-menu");
+    if (menu) {
+      menu.querySelectorAll("button").forEach(one => one.setAttribute("aria-pressed", one === b));
+      figureOf(e).querySelectorAll(".lens-film").forEach(stop);
+      show(figureOf(e));
+      return;
+    };
     const film = b && b.closest(".lens-film");
     if (!film) return;
     const playing = film.lensTimer;

@@ -211,8 +211,11 @@ def dead(figure: Locator, control: Locator) -> str:
     kind = control.get_attribute("class")
     if not control.is_visible():
         return f"{kind} can't be seen"
-    if control.evaluate("c => c.tabIndex < 0"):
+    buttons = control.locator("button").all() if "lens-menu" in kind else []
+    if any(one.evaluate("c => c.tabIndex < 0") for one in buttons or [control]):
         return f"{kind} can't be reached with Tab"
+    if buttons:
+        return dead_menu(figure, buttons)
     if "lens-choice" in kind:
         return dead_choice(figure, control)
     if "lens-prev" in kind and figure.locator(".lens-next").count():  # away from the first frame
@@ -222,20 +225,31 @@ def dead(figure: Locator, control: Locator) -> str:
     return "" if changes(figure, control, "Enter") else f"{kind} changes nothing"
 
 
+def dead_menu(figure: Locator, buttons: list[Locator]) -> str:
+    """Press each button of a menu and go back, as in `dead_choice`; one is pressed at a time."""
+    pictures = {picture(figure)}
+    for button in [*buttons[1:], *buttons[-2::-1]]:
+        name = button.inner_text()
+        if not changes(figure, button, "Enter"):
+            return f"{name!r} changes nothing"
+        pressed = [b.inner_text() for b in buttons if b.get_attribute("aria-pressed") == "true"]
+        if pressed != [name]:
+            return f"{name!r} was chosen, and {pressed} is said to be"
+        pictures.add(picture(figure))
+    return "" if len(pictures) > 1 else "the same picture at every choice"
+
+
 def dead_choice(figure: Locator, control: Locator) -> str:
-    """Walk a slider or a list through all its values and back.
+    """Walk a slider through all its values and back.
 
     Each step must change what is shown, and the picture must not stay the same throughout.
     """
-    ranged = control.evaluate("c => c.type === 'range'")
-    steps = control.evaluate(
-        "c => c.type === 'range' ? Math.round((c.max - c.min) / (c.step || 1)) : c.length - 1"
-    )
+    steps = control.evaluate("c => Math.round((c.max - c.min) / (c.step || 1))")
     if steps < 1:
         return "a choice of one value"
     control.press("Home")
     pictures = {picture(figure)}
-    for way in ("ArrowRight", "ArrowLeft") if ranged else ("ArrowDown", "ArrowUp"):
+    for way in ("ArrowRight", "ArrowLeft"):
         for step in range(steps):
             if not changes(figure, control, way):
                 return f"step {step + 1} of {steps} with {way} changes nothing"

@@ -17,6 +17,15 @@ TITLES = """<script>document.addEventListener('input', e => {
   e.target.closest('figure').querySelector('.lens-caption').textContent = e.target.value;
 })</script>"""
 SLIDER = '<input type="range" class="lens-choice" min="0" max="1" value="0" aria-label="step">'
+MENU = """<span class="lens-choice lens-menu"><button aria-pressed="true">a</button>
+<button aria-pressed="false">b</button></span>"""
+# Turns the frames of a menu, and says in `aria-pressed` what is chosen, or does not say it.
+UNTOLD = """<script>document.addEventListener('click', e => {
+  const f = e.target.closest('figure'), all = [...f.querySelectorAll('button')];
+  const t = f.querySelectorAll('template')[all.indexOf(e.target)];
+  f.querySelector('.lens-stage').replaceChildren(t.content.cloneNode(true));
+})</script>"""
+TOLD = UNTOLD.replace("const t", "all.forEach(b => b.ariaPressed = b === e.target); const t")
 FILM = """<style>@media (scripting: none) {{ .lens-controls {{ display: none }} }}</style>
 <figure class="lens" role="figure" aria-label="{name}">
 <div class="lens-stage"><svg width="50" height="20"><text y="15">a</text></svg></div>
@@ -30,8 +39,9 @@ def film(name="a film", controls=SLIDER, twin="text", player=PLAYER) -> str:
     return FILM.format(name=name, controls=controls, twin=twin) + player
 
 
-def test_a_good_film_passes_every_check(small_page):
-    page, journal = small_page(f"<main><h1>t</h1>{film()}</main>")
+@pytest.mark.parametrize("controls, player", [(SLIDER, PLAYER), (MENU, TOLD)])
+def test_a_good_figure_passes_every_check(small_page, controls, player):
+    page, journal = small_page(f"<main><h1>t</h1>{film(controls=controls, player=player)}</main>")
     for check in (
         checks.dead_controls,
         checks.unnamed_figures,
@@ -128,10 +138,9 @@ def test_raw_maths_leaves_code_alone(small_page):
         (film(controls=SLIDER.replace("<input", "<input disabled")), "changes nothing"),
         (film(controls='<button class="lens-next">n</button>'), "lens-next changes nothing"),
         (film(controls='<button class="lens-play">p</button>'), "lens-play changes nothing"),
-        (
-            film(controls='<select class="lens-choice"><option>a<option>b</select>', player=""),
-            "ArrowDown changes nothing",
-        ),
+        (film(controls=MENU, player=""), "'b' changes nothing"),
+        (film(controls=MENU.replace("<button", "<button tabindex=-1")), "with Tab"),
+        (film(controls=MENU, player=UNTOLD), "'b' was chosen, and ['a'] is said to be"),
     ],
 )
 def test_dead_controls_sees(small_page, monkeypatch, body, problem):
@@ -227,7 +236,7 @@ def test_foreign_lets_a_reader_follow_links(tmp_path):
 def test_cut_controls_sees(small_page, width, cut):
     page, _ = small_page(
         '<figure class="lens" aria-label="f" style="width:200px"><div class="lens-controls">'
-        f'<select style="width:{width}px"><option>a</option></select></div></figure>'
+        f'<input style="width:{width}px"></div></figure>'
     )
     assert bool(checks.cut_controls(page)) == cut
 
