@@ -9,11 +9,18 @@
   /* The frame's number: choices are the digits, the last one varies fastest. */
   const indexOf = f => [...f.querySelectorAll(".lens-choice")].reduce(
     (k, c) => k * +c.dataset.size + (c.matches(".lens-menu") ? chosen(c) : +c.value), 0);
+  /* A frame waits in a template; on the pages of the book as text, which is quicker to read in. */
+  const contentOf = frame => {
+    if (frame.content) return frame.content;
+    const made = d.createElement("template");
+    made.innerHTML = frame.textContent;
+    return made.content;
+  };
   const show = f => {
     const k = indexOf(f);
-    const frame = f.querySelectorAll("template.lens-frame")[k];
+    const frame = f.querySelectorAll(".lens-frame")[k];
     if (!frame) return;
-    for (const part of frame.content.children) {
+    for (const part of contentOf(frame).children) {
       f.querySelector("." + part.className).replaceChildren(...part.cloneNode(true).childNodes);
     };
     const stage = f.querySelector(".lens-stage");

@@ -29,6 +29,14 @@ CUT_CONTROLS = """() => [...document.querySelectorAll("figure.lens")].flatMap(fi
     .map(e => `${figure.ariaLabel}: ${e.outerHTML.slice(0, 60)}`);
 })"""
 
+MISJUDGED = """() => {
+  const sections = [...document.querySelectorAll("article > section > section")];
+  const guessed = sections.map(s => parseFloat(getComputedStyle(s).getPropertyValue("--tall")));
+  for (const section of sections) section.style.contentVisibility = "visible";
+  const found = sections.map((s, k) => [s.id, guessed[k] / s.getBoundingClientRect().height]);
+  return Object.fromEntries(found.filter(([_, share]) => Math.abs(share - 1) > 0.12));
+}"""
+
 CLIPPED = """() => [...document.querySelectorAll("div.math")].flatMap(box => {
   const formula = box.querySelector(".katex-html");
   if (!formula || !box.clientWidth) return [];
@@ -93,6 +101,11 @@ def too_wide(page: Page) -> list[str]:
 def clipped_maths(page: Page) -> list[str]:
     """A formula of which the reader can't see a part, not even by scrolling it."""
     return page.evaluate(CLIPPED)
+
+
+def misjudged(page: Page) -> dict[str, float]:
+    """Sections whose guessed height is off, with the guess as a share of their height."""
+    return page.evaluate(MISJUDGED)
 
 
 def cut_controls(page: Page) -> list[str]:
@@ -181,7 +194,7 @@ def dead_controls(page: Page) -> list[str]:
     found = []
     for i, figure in enumerate(page.locator("figure.lens").all()):
         name = f"figure {i} ({figure.get_attribute('aria-label')})"
-        frames = figure.locator("template").count()
+        frames = figure.locator(".lens-frame").count()
         controls = figure.locator(
             ".lens-controls :is(.lens-choice, .lens-next, .lens-prev, .lens-play)"
         ).all()

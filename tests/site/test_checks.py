@@ -31,8 +31,9 @@ FILM = """<style>@media (scripting: none) {{ .lens-controls {{ display: none }} 
 <div class="lens-stage"><svg width="50" height="20"><text y="15">a</text></svg></div>
 <div class="lens-controls">{controls}</div><p class="lens-caption">c</p>
 <details><summary>as text</summary><div class="lens-twin"><pre>{twin}</pre></div></details>
-<template><svg width="50" height="20"><text y="15">a</text></svg></template>
-<template><svg width="50" height="20"><text y="15">b</text></svg></template></figure>"""
+<template class=lens-frame><svg width="50" height="20"><text y="15">a</text></svg></template>
+<template class=lens-frame><svg width="50" height="20"><text y="15">b</text></svg></template>
+</figure>"""
 
 
 def film(name="a film", controls=SLIDER, twin="text", player=PLAYER) -> str:

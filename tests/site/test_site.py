@@ -25,7 +25,9 @@ def sources() -> list[str]:
 
 
 PAGES = ["index.html", *(f"{name}.html" for name in sources()), "search.html", "404.html"]
+CHAPTERS = [name for name in PAGES if (ROOT / name).with_suffix(".ipynb").exists()]
 every_page = pytest.mark.parametrize("name", PAGES)
+every_chapter = pytest.mark.parametrize("name", CHAPTERS)
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 both_widths = pytest.mark.parametrize("width", [390, 1200])
 # A chapter is looked at on a phone in light and on a desk in dark, other pages in all four ways:
@@ -72,6 +74,22 @@ def test_fits_its_width(visit, name, width, theme):
 def test_controls_work_by_keyboard(visit, name):
     page, journal = visit(name)
     assert checks.dead_controls(page) + checks.broken_references(page) + journal.problems == []
+
+
+@every_chapter
+def test_sections_out_of_sight_have_about_their_height(visit, name):
+    page, _ = visit(name, width=412)
+    wrong = checks.misjudged(page)
+    assert not [section for section, share in wrong.items() if not 0.85 < share < 1.5]
+    page.add_style_tag(content="section { --tall: 1200px !important }")
+    assert len(checks.misjudged(page)) > len(wrong), "the guess makes no difference"
+
+
+@every_page
+def test_no_select(visit, name):
+    """Chromium lays out each section that holds one when a page is opened, for its autofill."""
+    page, _ = visit(name)
+    assert page.locator("article select").count() == 0
 
 
 @every_page
