@@ -28,8 +28,7 @@ PAGES = ["index.html", *(f"{name}.html" for name in sources()), "search.html", "
 every_page = pytest.mark.parametrize("name", PAGES)
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 both_widths = pytest.mark.parametrize("width", [390, 1200])
-# A chapter is looked at on a phone in light and on a desk in dark, other pages in all four ways:
-# it takes a minute for axe to read one.
+# A chapter is looked at on a phone in light and on a desk in dark, other pages in all four ways.
 WAYS = [(390, "light"), (1200, "dark"), (390, "dark"), (1200, "light")]
 every_look = pytest.mark.parametrize(
     ("name", "width", "theme"),
@@ -132,7 +131,7 @@ def test_what_opens_has_no_serious_barrier(visit, state, width, theme):
     else:
         page.locator(".article-header-buttons .dropdown-toggle").first.press("Enter")
     page.wait_for_timeout(500)
-    assert checks.barriers(page) == []
+    assert checks.barriers(page, without="article.bd-article") == []  # read as a page above
 
 
 @both_widths
@@ -161,6 +160,12 @@ def test_what_moves_is_seen(visit):
     assert checks.moving(page)
 
 
+IN_SIGHT = """(parts, e = parts.filter(p => {
+  const box = p.getBoundingClientRect();
+  return box.width && box.height && getComputedStyle(p).visibility === "visible";
+})) => [e.length, parts.length]"""
+
+
 @pytest.mark.parametrize("source", sources())
 @both_themes
 def test_paper_shows_all_and_no_more(visit, source, theme):
@@ -170,15 +175,17 @@ def test_paper_shows_all_and_no_more(visit, source, theme):
     assert page.locator("article h1").is_visible()
     assert page.locator("article details:not([open])").count() == 0
     for gone in (".bd-sidebar-primary", ".bd-header-article", ".lens-controls", ".copybtn"):
-        assert not any(part.is_visible() for part in page.locator(gone).all()), gone
+        assert page.locator(gone).evaluate_all(IN_SIGHT)[0] == 0, gone
     for shown in (".lens-stage", ".lens-twin pre.lens-now"):
-        assert all(part.is_visible() for part in page.locator(f"article {shown}").all()), shown
+        seen, there = page.locator(f"article {shown}").evaluate_all(IN_SIGHT)
+        assert seen == there, shown
     assert page.evaluate("() => document.documentElement.dataset.theme") == "light"
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
     assert page.evaluate("() => document.documentElement.dataset.theme") == theme
     assert page.locator("article details[open]").count() == 0
-    assert page.pdf().startswith(b"%PDF")
-    assert page.evaluate("() => document.documentElement.dataset.theme") == theme
+    if theme == "dark":  # which has to go and come back
+        assert page.pdf().startswith(b"%PDF")
+        assert page.evaluate("() => document.documentElement.dataset.theme") == theme
 
 
 def test_a_section_that_is_not_laid_out_yet_can_be_linked_to(visit):
