@@ -30,26 +30,61 @@ both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 both_widths = pytest.mark.parametrize("width", [390, 1200])
 # A chapter is looked at on a phone in light and on a desk in dark, other pages in all four ways.
 WAYS = [(390, "light"), (1200, "dark"), (390, "dark"), (1200, "light")]
-every_look = pytest.mark.parametrize(
-    ("name", "width", "theme"),
-    [
-        (name, *way)
-        for name in PAGES
-        for way in WAYS[: 2 if (ROOT / name).with_suffix(".ipynb").exists() else 4]
-    ],
-)
+LOOKS = [
+    (name, *way)
+    for name in PAGES
+    for way in WAYS[: 2 if (ROOT / name).with_suffix(".ipynb").exists() else 4]
+]
+
+
+@pytest.fixture(scope="module", params=LOOKS, ids=lambda look: "-".join(map(str, look)))
+def look(request, address, browsing):
+    """A page and its journal: opened once in each look, for the tests that only look at it.
+
+    The last one, which takes parts of the page away, stands below all others.
+    """
+    name, width, theme = request.param
+    before = len(browsing.contexts)
+    yield browsing.open(address, name, width=width, theme=theme)
+    browsing.close_pages(before)
 
 
 def test_the_pages_are_those_of_the_table_of_contents(site):
     assert files.pages(site) == sorted(PAGES)
 
 
-@every_page
-@both_themes
-def test_loads_without_an_error_and_asks_no_other_host(visit, name, theme):
-    page, journal = visit(name, theme=theme)
+def test_loads_without_an_error_and_asks_no_other_host(look):
+    _, journal = look
     assert journal.bytes, "nothing was loaded at all"
     assert journal.problems == []
+
+
+def test_is_light(look, request, record_property):
+    _, journal = look
+    name = request.node.callspec.params["look"][0]
+    weight = sum(journal.bytes.values()) / 1000
+    heaviest = sorted(journal.bytes.items(), key=lambda item: -item[1])[:4]
+    parts = [f"{url.split('/')[-1].split('?')[0]} {size // 1000}" for url, size in heaviest]
+    line = f"{name}: {weight:.0f} KB in {len(journal.bytes)} files ({', '.join(parts)})"
+    record_property("page weight", line)
+    assert weight <= LIMIT_KB
+
+
+def test_figures_have_name_and_twin(look):
+    page, _ = look
+    assert checks.unnamed_figures(page) + checks.broken_references(page) == []
+
+
+def test_fits_its_width(look):
+    page, _ = look
+    checks.unfold(page)
+    assert checks.too_wide(page) + checks.clipped_maths(page) + checks.cut_controls(page) == []
+
+
+def test_has_no_serious_barrier_and_is_in_order(look):
+    page, _ = look
+    checks.unfold(page)
+    assert checks.disorder(page) == []
 
 
 def test_names_no_other_host(site):
@@ -60,23 +95,10 @@ def test_every_link_leads_somewhere(site):
     assert files.dead_links(site, site_address()) == []
 
 
-@every_look
-def test_fits_its_width(visit, name, width, theme):
-    page, _ = visit(name, width=width, theme=theme)
-    checks.unfold(page)
-    assert checks.too_wide(page) + checks.clipped_maths(page) + checks.cut_controls(page) == []
-
-
 @every_page
 def test_controls_work_by_keyboard(visit, name):
     page, journal = visit(name)
     assert checks.dead_controls(page) + checks.broken_references(page) + journal.problems == []
-
-
-@every_page
-def test_figures_have_name_and_twin(visit, name):
-    page, _ = visit(name)
-    assert checks.unnamed_figures(page) + checks.broken_references(page) == []
 
 
 @every_page
@@ -111,13 +133,6 @@ def test_maths_is_drawn_in_the_build(visit, source):
     drawn = page.locator("article .katex").count()
     assert drawn == len(list(files.formulas(path)))
     assert checks.raw_maths(page) == []
-
-
-@every_look
-def test_has_no_serious_barrier_and_is_in_order(visit, name, width, theme):
-    page, _ = visit(name, width=width, theme=theme)
-    checks.unfold(page)
-    assert checks.disorder(page) == []
 
 
 @pytest.mark.parametrize("state", ["sidebar", "search", "menu"])
@@ -160,10 +175,14 @@ def test_what_moves_is_seen(visit):
     assert checks.moving(page)
 
 
-IN_SIGHT = """(parts, e = parts.filter(p => {
-  const box = p.getBoundingClientRect();
-  return box.width && box.height && getComputedStyle(p).visibility === "visible";
-})) => [e.length, parts.length]"""
+# How many of some parts can be seen, and how many there are.
+IN_SIGHT = """parts => {
+  const seen = parts.filter(part => {
+    const box = part.getBoundingClientRect();
+    return box.width && box.height && getComputedStyle(part).visibility === "visible";
+  });
+  return [seen.length, parts.length];
+}"""
 
 
 @pytest.mark.parametrize("source", sources())
@@ -216,17 +235,6 @@ def test_every_heading_is_where_its_link_leads(visit, width):
         if not -1 <= (top := page.evaluate(where, name)) < seen:
             lost[name] = top
     assert len(names) > 20 and lost == {}
-
-
-@every_page
-def test_is_light(visit, name, record_property):
-    page, journal = visit(name)
-    weight = sum(journal.bytes.values()) / 1000
-    heaviest = sorted(journal.bytes.items(), key=lambda item: -item[1])[:4]
-    parts = [f"{url.split('/')[-1].split('?')[0]} {size // 1000}" for url, size in heaviest]
-    line = f"{name}: {weight:.0f} KB in {len(journal.bytes)} files ({', '.join(parts)})"
-    record_property("page weight", line)
-    assert weight <= LIMIT_KB
 
 
 def test_the_root_page_leads_to_the_book_without_script(visit):
