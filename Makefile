@@ -40,12 +40,13 @@ serve: book  ## build the book and show it on this machine (PORT=8000)
 	@echo 'The book is at http://localhost:$(PORT)/ (stop with Ctrl-C)'
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-# One run of pytest, so that its closing line counts everything. Cells of one
-# notebook share a kernel, so they must go to one worker: loadscope.
+# One run of pytest, so that its closing line counts everything. It builds the book, as `make book`
+# does, while other tests run. Cells of one notebook share a kernel, so they go to one worker:
+# loadscope (conftest.py says in which units and order).
 test: $(STAMP)  ## check style, build the book, run all tests, and compare all notebook outputs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) --no-print-directory book
+	rm -rf _build/html _build/.doctrees
 	LENS_SITE='$(CURDIR)/_build/html' $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadscope $(PYTEST_ARGS)
 
 outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=book/01_tape.ipynb)

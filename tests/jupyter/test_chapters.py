@@ -67,11 +67,12 @@ def test_every_cell_runs(chapter):
         assert cell["stderr"] == []
 
 
-def test_every_figure_is_drawn(chapter):
+def test_every_figure_is_drawn(chapter, request):
     shown = [figure["title"] for figure in chapter.page.evaluate(figures.SEEN)]
     assert shown == figures.stored_titles(chapter.saved())
     assert figures.problems(chapter.page) == []
-    if site := os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
+    if os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
+        site = request.getfixturevalue("site")
         page = Path(site, chapter.source.relative_to(ROOT)).with_suffix(".html")
         assert shown == figures.titles(page.read_text("utf-8"))
 

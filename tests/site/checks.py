@@ -145,12 +145,44 @@ def unfold_text(page: Page) -> None:
     )
 
 
-def barriers(page: Page, also: tuple[str, ...] = ()) -> list[str]:
+# A chapter has tens of thousands of coloured words of code, and axe asks for the contrast of each.
+# Those that look the same on the same ground differ for nobody: some of each kind stay. It can't
+# judge a single character, so those are a kind of their own.
+SOME_OF_EACH = """most => {
+  const seen = new Map(), grounds = new Map([[null, ""]]);
+  const ground = e => {
+    if (!grounds.has(e)) {
+      const s = getComputedStyle(e);
+      grounds.set(e, [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.display,
+        s.visibility, ground(e.parentElement)].join());
+    }
+    return grounds.get(e);
+  };
+  const again = [...document.querySelectorAll("pre span, .katex-html span")].filter(e => {
+    if (e.children.length || [...e.attributes].some(a => !["class", "style"].includes(a.name)))
+      return false;
+    const s = getComputedStyle(e);
+    const text = e.textContent.trim(), kind = [text.length > 1, /\\w/.test(text)];
+    const look = [...kind, s.color, s.fontSize, s.fontWeight, s.textShadow, s.position, ground(e)];
+    const count = (seen.get(look.join()) || 0) + 1;
+    seen.set(look.join(), count);
+    return count > most;
+  });
+  again.forEach(e => e.remove());
+  return again.length;
+}"""
+
+
+def barriers(page: Page, also: tuple[str, ...] = (), without: str = "") -> list[str]:
     """Serious and critical violations that axe-core finds, and those of the rules in `also`.
 
-    Sections that are not laid out yet would be passed over; they are laid out for it.
+    Sections that are not laid out yet would be passed over; they are laid out for it. What the
+    selector `without` finds is taken away first. The page can't be used for anything else then.
     """
     page.add_style_tag(content="section { content-visibility: visible !important }")
+    page.evaluate(SOME_OF_EACH, 4)
+    if without:
+        page.locator(without).evaluate_all("parts => parts.forEach(part => part.remove())")
     found = Axe().run(page).response["violations"]
     return [
         f"{rule['id']}: {rule['help']}: {node['target']} {node['failureSummary']}"

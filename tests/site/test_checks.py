@@ -211,6 +211,40 @@ def test_barriers_sees(small_page, body, problem):
     assert any(said.startswith(problem) for said in checks.barriers(page))
 
 
+WORDS = """<main><h1>t</h1><pre>{}</pre></main>""".format(
+    '<span class="n">a</span> <span class="n">word</span> ' * 9
+)
+FAINT = "color: #999; background: #aaa"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        WORDS.replace('"n"', f'"n" style="{FAINT}"'),
+        WORDS.replace("</pre>", f'<span class="n" style="{FAINT}">word</span></pre>'),
+        WORDS + WORDS.replace("<pre>", f'<pre style="{FAINT}">'),
+        WORDS + WORDS.replace("<main>", "<main style='background: #222'>"),
+        WORDS + WORDS.replace("<main>", "<main style='opacity: .3'>"),
+    ],
+    ids=["all words", "the last word", "a block", "the ground", "the opacity"],
+)
+def test_one_faint_word_among_many_that_look_alike_is_seen(small_page, body):
+    page, _ = small_page(body)
+    assert any(said.startswith("color-contrast") for said in checks.barriers(page))
+
+
+def test_words_that_look_alike_are_not_all_looked_at(small_page):
+    page, _ = small_page(WORDS + WORDS)
+    assert page.evaluate(checks.SOME_OF_EACH, 4) == 4 * 9 - 4 - 4
+    assert set(page.locator("pre span").all_inner_texts()) == {"a", "word"}
+
+
+def test_barriers_may_leave_out_a_part(small_page):
+    page, _ = small_page("<main><button></button><article><button></button></article></main>")
+    said = " ".join(checks.barriers(page, without="article"))
+    assert "button-name" in said and "article" not in said
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
