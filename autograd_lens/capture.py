@@ -140,12 +140,11 @@ class _Describer:
         hooks: tuple[str, ...],
         sequence_nr: int,
     ) -> Node:
-        kind, has_saved, has_attributes = _traits(type(node))
+        _, has_saved, has_attributes = _traits(type(node))
         name = label = node.name()
         if "::" in name:
             label = name.rpartition("::")[2]
-        if kind == "c++":
-            kind = "opaque" if _HIDES.match(name) else "op"
+        kind = kind_of(node)
         variable = node.variable if kind == "leaf" else None
         if variable is not None:
             self._leaves += 1
@@ -180,6 +179,14 @@ class _Describer:
 
 _HIDES = re.compile(r"Foreach|.*CopySlices$")
 """C++ nodes that save tensors without showing them; others without fields save nothing."""
+
+
+def kind_of(node: Any) -> str:
+    """The kind of a live node, as :class:`Node` has it."""
+    kind = _traits(type(node))[0]
+    if kind == "c++":
+        return "opaque" if _HIDES.match(node.name()) else "op"
+    return kind
 
 
 @cache
