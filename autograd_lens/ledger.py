@@ -77,41 +77,63 @@ class Reading:
 def read(outputs: Any, names: Any, inputs: Sequence[tuple[str, torch.Tensor]]) -> Reading:
     """Read the graph; see :func:`autograd_lens.saved_tensors.saved_tensors` for the arguments."""
     known = Names(names)
-    roots, _ = find_roots(outputs)
+    given, _ = find_roots(outputs)
     _torch.require()
+    roots = [node for node, _ in given]
     with _gc.paused():
-        live, found = discover(node for node, _ in roots)
-        storages = Storages()
-        taken: list[tuple[int, Row]] = []
-        names_of: list[str] = []
-        leaves: dict[int, torch.Tensor] = {}
-        opaque: list[int] = []
-        traits: dict[type, tuple[str, str, bool]] = {}
-        for number, node in enumerate(live):
-            kind = type(node)
-            trait = traits.get(kind)
-            if trait is None:
-                trait = traits[kind] = (node.name(), kind_of(node), saves(kind))
-            name, word, keeps = trait
-            if word == "leaf":
-                if node.variable is not None:
-                    leaves[number] = node.variable
-            elif keeps:
-                for row in rows(node, storages):
-                    if row[10] or row[8]:  # it is, or was, filled
-                        taken.append((number, row))
-            elif kind.__name__ in ("CppFunction", "CopySlices"):  # one class, many names
-                name, word = node.name(), kind_of(node)
-                if word == "opaque":
-                    opaque.append(number)
-            names_of.append(name)
-        if len(live) > UNGUARDED:
-            engine_order(node for node, _ in roots)
-        leaf_names = None
-        if isinstance(names, torch.nn.Module):
-            leaf_names = {n: known.all_of(leaf) for n, leaf in leaves.items() if known.of(leaf)}
-        owners = _Owners(storages, known, inputs, leaves, names).found()
-        return Reading(taken, names_of, found, storages.sizes, owners, opaque, leaf_names)
+        live, reading, further = _read(roots, known, inputs, names)
+        asked = set(live) if further else set()
+        while further:  # a kept tensor has a graph that no edge leads to
+            roots += further
+            _, reading, further = _read(roots, known, inputs, names, asked)
+    return reading
+
+
+def _read(
+    roots: Sequence[Any],
+    known: Names,
+    inputs: Sequence[tuple[str, torch.Tensor]],
+    names: Any,
+    asked: set[Any] | None = None,
+) -> tuple[list[Any], Reading, list[Any]]:
+    """Read the graph below ``roots``; return also its nodes, and those outside that it keeps alive.
+
+    If ``asked`` is given, only leaves among those nodes are parameters.
+    """
+    live, found = discover(roots)
+    storages = Storages()
+    taken: list[tuple[int, Row]] = []
+    names_of: list[str] = []
+    leaves: dict[int, torch.Tensor] = {}
+    opaque: list[int] = []
+    traits: dict[type, tuple[str, str, bool]] = {}
+    for number, node in enumerate(live):
+        kind = type(node)
+        trait = traits.get(kind)
+        if trait is None:
+            trait = traits[kind] = (node.name(), kind_of(node), saves(kind))
+        name, word, keeps = trait
+        if word == "leaf":
+            if node.variable is not None and (asked is None or node in asked):
+                leaves[number] = node.variable
+        elif keeps:
+            for row in rows(node, storages):
+                if row[10] or row[8]:  # it is, or was, filled
+                    taken.append((number, row))
+        elif kind.__name__ in ("CppFunction", "CopySlices"):  # one class, many names
+            name = node.name()
+            if kind_of(node) == "opaque":
+                opaque.append(number)
+        names_of.append(name)
+    if len(live) > UNGUARDED:
+        engine_order(roots)
+    leaf_names = None
+    if isinstance(names, torch.nn.Module):
+        leaf_names = {n: known.all_of(leaf) for n, leaf in leaves.items() if known.of(leaf)}
+    owners = _Owners(storages, known, inputs, leaves, names).found()
+    reading = Reading(taken, names_of, found, storages.sizes, owners, opaque, leaf_names)
+    inside = set(live) if storages.further else ()
+    return live, reading, [node for node in dict.fromkeys(storages.further) if node not in inside]
 
 
 class _Owners:

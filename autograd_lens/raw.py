@@ -71,6 +71,9 @@ def rows(node: Any, storages: Storages) -> list[Row]:
         add((name, shape, dtype, device, size, number, now, then, False, False, "Tensor"))
     if _is_python(type(node)):
         found += _ctx_rows(node, storages)
+        for tensor in _torch.raw_data(node):  # it may have saved what has a graph of its own
+            if isinstance(tensor, torch.Tensor):
+                storages.follow(tensor)
     return found
 
 
@@ -99,10 +102,12 @@ def _ctx_rows(node: Any, storages: Storages) -> list[Row]:
     found = []
     for name, value in vars(node).items():
         if isinstance(value, torch.Tensor):
+            storages.follow(value)
             found.append(_row(f"ctx.{name}", value, _torch.version(value), None, storages))
             continue
         for number, tensor in enumerate(tensors_kept(value)):
             place, now = f"ctx.{name}[{number}]", _torch.version(tensor)
+            storages.follow(tensor)
             found.append(_row(place, tensor, now, None, storages))
     return found
 

@@ -5,6 +5,7 @@ Numbers storages, so that who shares memory can be told without keeping any of i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +17,15 @@ from .kept import tensors_kept
 
 @dataclass
 class Storages:
-    """Numbers storages in the order in which they are met; valid while their owners live."""
+    """Numbers storages in the order in which they are met; valid while their owners live.
+
+    ``further`` collects the nodes that a kept tensor leads to: it keeps its own graph alive too.
+    """
 
     numbers: dict[int, int] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
     hooks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    further: list[Any] = field(default_factory=list)
 
     def of(self, tensor: torch.Tensor) -> tuple[int, ...]:
         """Return the numbers of the storages behind ``tensor`` (several for a sparse one)."""
@@ -38,10 +43,22 @@ class Storages:
     def of_packed(self, packed: Any, hook: Any) -> tuple[int, ...]:
         """Those of the tensors that a packed object and its unpack hook keep alive."""
         if id(hook) not in self.hooks:  # a hook serves many tensors
-            held = (self.of(tensor) for tensor in tensors_kept(hook))
-            self.hooks[id(hook)] = tuple(dict.fromkeys(n for numbers in held for n in numbers))
-        mine = [n for tensor in tensors_kept(packed) for n in self.of(tensor)]
-        return tuple(dict.fromkeys((*mine, *self.hooks[id(hook)])))
+            self.hooks[id(hook)] = self.of_all(tensors_kept(hook))
+        return tuple(dict.fromkeys(self.of_all(tensors_kept(packed)) + self.hooks[id(hook)]))
+
+    def of_all(self, tensors: Iterable[torch.Tensor]) -> tuple[int, ...]:
+        """The numbers behind several tensors, whose graphs are followed."""
+        numbers: dict[int, None] = {}
+        for tensor in tensors:
+            numbers |= dict.fromkeys(self.of(tensor))
+            self.follow(tensor)
+        return tuple(numbers)
+
+    def follow(self, tensor: torch.Tensor) -> None:
+        """Remember the graph that ``tensor`` keeps alive."""
+        node = _torch.with_graph(tensor).grad_fn
+        if node is not None:
+            self.further.append(node)
 
     def number(self, storage: torch.UntypedStorage) -> int:
         """The number of a storage, a new one if it was not met."""
