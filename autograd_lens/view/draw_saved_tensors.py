@@ -127,7 +127,8 @@ def source(ledger: SavedTensors) -> str:
     """DOT source of the table: a bar beside each row, as long as the bytes it keeps alive."""
     shown = ledger.entries[:MOST_ROWS]
     largest = max((entry.storage_bytes for entry in shown), default=0)
-    rows = [_row([_td(heading, "muted") for heading in (*HEADINGS[:4], "", *HEADINGS[4:])])]
+    headings = [_heading(text) for text in (*HEADINGS[:4], "", *HEADINGS[4:])]
+    rows = [_row(headings)]
     for entry, texts in zip(shown, cells(ledger), strict=True):
         ink = "error" if entry.stale else "muted" if entry.freed else "ink"
         role = COLOURS.get(entry.role or "", "muted")
@@ -202,8 +203,7 @@ def groups_source(groups: SavedGroups) -> str:
     """DOT source of the bars; a bar has a piece for each role."""
     shown = groups.groups[:MOST_ROWS]
     largest = max((group.bytes for group in shown), default=0)
-    titles = (groups.title, "", *GROUP_HEADINGS)
-    rows = [_row([_td(title, "muted") for title in titles])]
+    rows = [_row([_heading(text) for text in (groups.title, "", *GROUP_HEADINGS)])]
     for group, texts in zip(shown, _group_cells(groups), strict=True):
         parts = [(COLOURS[role], size) for role, size in group.by_role.items()]
         rows.append(
@@ -221,12 +221,17 @@ def _document(rows: list[str], kind: str) -> str:
     return (
         f'digraph {{ bgcolor=transparent node [shape=plain fontname="{FONT}" fontsize=10 '
         f'fontcolor="{light("ink")}"] node0 [id=node0 class="{kind}" label=<<TABLE BORDER="0" '
-        f'CELLBORDER="0" CELLSPACING="1" CELLPADDING="2">{"".join(rows)}</TABLE>>] }}'
+        f'CELLBORDER="0" CELLSPACING="1" CELLPADDING="3">{"".join(rows)}</TABLE>>] }}'
     )
 
 
 def _row(cells: list[str]) -> str:
     return f"<TR>{''.join(cells)}</TR>"
+
+
+def _heading(text: str) -> str:
+    numbers = ("bytes", "saved at", "now", "entries", "shared")
+    return _td(text, "muted", "RIGHT" if text in numbers else "LEFT")
 
 
 def _td(text: str, colour: str = "ink", align: str = "LEFT", span: int = 1) -> str:
@@ -245,6 +250,8 @@ def _bar(parts: list[tuple[str, int]], largest: int) -> str:
     )
     if not inner:
         return "<TD></TD>"
+    rest = BAR + 6 - sum(width for _, width in pieces)  # without it the bar stands in the middle
+    inner += f'<TD FIXEDSIZE="TRUE" WIDTH="{max(1, rest)}" HEIGHT="9"></TD>'
     return (
         f'<TD ALIGN="LEFT"><TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
         f"<TR>{inner}</TR></TABLE></TD>"

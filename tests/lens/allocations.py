@@ -18,8 +18,13 @@ from torch.profiler import ProfilerActivity, profile, record_function
 
 @dataclass
 class Judged:
-    """Sizes of the allocations that only the graph kept alive, and what ``look`` returned."""
+    """Sizes of the allocations that only the graph kept alive, and what ``look`` returned.
 
+    ``alive`` are those that were there when only the graph was held; of these, ``sizes`` went with
+    it.
+    """
+
+    alive: list[int]
     sizes: list[int]
     result: object
 
@@ -47,10 +52,10 @@ def judge(case, look):
             pass
         del nodes
         gc.collect()
-    return Judged(_freed_with_the_graph(watched), result)
+    return Judged(*_alive_and_freed(watched), result)
 
 
-def _freed_with_the_graph(watched):
+def _alive_and_freed(watched):
     alive, before, found = {}, None, Counter()
     for name, pointer, size in _events(watched):
         if name == "judge: only the graph is held":
@@ -64,7 +69,7 @@ def _freed_with_the_graph(watched):
             freed = alive.pop(pointer, None)
             if before is not None and before.get(pointer) == freed is not None:
                 found[freed] += 1
-    return sorted(found.elements())
+    return sorted(before.values()), sorted(found.elements())
 
 
 def _events(watched):
