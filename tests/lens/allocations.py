@@ -37,7 +37,14 @@ def judge(case, look):
     """Run ``case``; call ``look(nodes, names, inputs)`` while nothing but the graph is held."""
     running = case()
     names, inputs = next(running)
-    gc.collect()
+    gc.freeze()  # collections look at what is made from here on, which is quick
+    try:
+        return _judge(running, names, inputs, look)
+    finally:
+        gc.unfreeze()
+
+
+def _judge(running, names, inputs, look):
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
         outputs = next(running)
         tensors = [t for t in torch.utils._pytree.tree_leaves(outputs) if t.grad_fn is not None]

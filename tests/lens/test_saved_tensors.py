@@ -14,7 +14,7 @@ import autograd_lens as lens
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Small tensors gain nothing from several threads, and wait for each other on a busy machine."""
+    """Small tensors gain nothing from several threads, which wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -174,7 +174,7 @@ def test_a_freed_graph_shows_what_was_let_go():
     assert [e.field for e in after.entries] == [e.field for e in before.entries]
     assert all(e.freed and e.role is None and e.shape is None for e in after.entries)
     assert after.total_bytes == 0 and len(after.entries) == 4
-    assert str(after).startswith("0 saved tensors of 6 nodes, 4 freed; keeps 0 B in 0 storages")
+    assert str(after).startswith("0 saved tensors of 5 nodes, 4 freed; keeps 0 B in 0 storages")
     assert after.by_node_kind().groups == ()
 
 
@@ -190,7 +190,7 @@ def test_a_changed_tensor_shows_both_versions_and_the_node_that_raises():
     assert (stale.saved_version, stale.version) == (0, 2)
     (line,) = [line for line in str(view).splitlines() if "CHANGED" in line]
     assert line.split()[1:3] == ["ExpBackward0", "result"]
-    with pytest.raises(RuntimeError, match="ExpBackward0"):
+    with pytest.raises(RuntimeError, match="output 0 of Exp, is at version 2; expected version 0"):
         z.backward()
 
 
