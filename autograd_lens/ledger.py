@@ -35,6 +35,7 @@ class Reading:
         names: ``grad_fn.name()`` of each node.
         found: the graph in numbers.
         sizes: bytes of each storage. owners: whose it is, unless it is a nameless activation.
+        leaves: the nodes of leaves. leaf_of: by storage, the leaf that lies in it.
         opaque: the nodes that can't be seen.
         leaf_names: by node, the names of a leaf's parameter; None where no Module was given.
     """
@@ -44,6 +45,8 @@ class Reading:
     found: Found
     sizes: Sequence[int]
     owners: Mapping[int, Whose]
+    leaves: Sequence[int]
+    leaf_of: Mapping[int, int]
     opaque: Sequence[int]
     leaf_names: Mapping[int, Sequence[str]] | None
 
@@ -51,6 +54,19 @@ class Reading:
         """The role of a storage."""
         whose = self.owners.get(storage)
         return "activation" if whose is None else whose[0]
+
+    def owner(self, storage: int) -> str | None:
+        """The reader's name for what lies in a storage; a leaf without one is numbered."""
+        name = self.owners.get(storage, ("", None))[1]
+        if name is None and storage in self.leaf_of:
+            name = f"leaf {self._ordinals[self.leaf_of[storage]]}"
+        return name
+
+    @cached_property
+    def _ordinals(self) -> dict[int, int]:
+        """Leaves are counted as ``lens.graph`` counts them."""
+        in_order = sorted(self.leaves, key=self.ranks.__getitem__)
+        return {node: k for k, node in enumerate(in_order, 1)}
 
     @cached_property
     def ranks(self) -> list[int]:
@@ -130,8 +146,18 @@ def _read(
     leaf_names = None
     if isinstance(names, torch.nn.Module):
         leaf_names = {n: known.all_of(leaf) for n, leaf in leaves.items() if known.of(leaf)}
-    owners = _Owners(storages, known, inputs, leaves, names).found()
-    reading = Reading(taken, names_of, found, storages.sizes, owners, opaque, leaf_names)
+    owners = _Owners(storages, known, inputs, leaves, names)
+    reading = Reading(
+        taken,
+        names_of,
+        found,
+        storages.sizes,
+        owners.found(),
+        list(leaves),
+        owners.leaf_of,
+        opaque,
+        leaf_names,
+    )
     inside = set(live) if storages.further else ()
     return live, reading, [node for node in dict.fromkeys(storages.further) if node not in inside]
 
@@ -165,13 +191,11 @@ class _Owners:
         for name, tensor in inputs:
             role = "parameter" if isinstance(tensor, torch.nn.Parameter) else "input"
             self._claim(tensor, role, known.of(tensor) or name)
-        unnamed = 0
-        for leaf in leaves.values():
-            name = None
-            if known.of(leaf) is None and id(leaf) not in given:
-                unnamed += 1
-                name = f"leaf {unnamed}"
-            self._claim(leaf, "parameter", name)
+        self.leaf_of: dict[int, int] = {}
+        for node, leaf in leaves.items():
+            for number in storages.met(leaf):
+                self._roles.setdefault(number, "parameter")
+                self.leaf_of.setdefault(number, node)
 
     def _claim(self, tensor: torch.Tensor, role: str | None, name: str | None) -> None:
         for number in self._storages.met(tensor):

@@ -194,8 +194,8 @@ class SavedTensors(View):
     def _entry(self, node: int, name: str, row: Row) -> SavedEntry:
         reading = self._reading
         saved = saved_from(row, reading.sizes)
-        whose = [reading.owners.get(n, ("activation", None)) for n in saved.storages]
-        roles = [role for role, _ in whose] or ["activation"]
+        roles = [reading.role(number) for number in saved.storages] or ["activation"]
+        owners = filter(None, map(reading.owner, saved.storages))
         return SavedEntry(
             node=node,
             name=name,
@@ -209,7 +209,7 @@ class SavedTensors(View):
             storages=tuple(self._numbers[n] for n in saved.storages),
             storage_bytes=saved.storage_bytes,
             role=None if saved.empty else min(roles, key=ROLES.index),
-            owner=next((owner for _, owner in whose if owner), None),
+            owner=next(owners, None),
             saved_version=saved.saved_version,
             version=saved.version,
             freed=saved.freed,

@@ -108,6 +108,8 @@ def _below(ledger: SavedTensors) -> list[str]:
 def table(ledger: SavedTensors) -> str:
     """One row per entry, the rest folded."""
     rows = cells(ledger)
+    if not rows and not ledger.opaque:
+        return "no node saved a tensor"
     return "\n".join(([_lined_up([HEADINGS, *rows], {3, 5, 6})] if rows else []) + _below(ledger))
 
 

@@ -231,7 +231,7 @@ def test_a_leaf_that_is_given_is_an_input():
     x, w = torch.randn(3, requires_grad=True), torch.randn(3, requires_grad=True)
     view = lens.saved_tensors(x * w, inputs=x)
     assert [(e.role, e.owner) for e in view.entries] == [
-        ("parameter", "leaf 1"),
+        ("parameter", "leaf 2"),
         ("input", "input"),
     ]
 
