@@ -16,6 +16,14 @@ from .explore import Explorer, explore
 from .graph import GradGraph, graph
 from .node import Edge, Leaf, Node, Output
 from .saved import Saved
+from .saved_tensors import (
+    OpaqueNode,
+    SavedEntry,
+    SavedGroup,
+    SavedGroups,
+    SavedTensors,
+    saved_tensors,
+)
 from .storage_layout import StorageLayout, TensorLayout, storage_layout
 
 __version__ = "0.1.0"
@@ -30,8 +38,13 @@ __all__ = [
     "Leaf",
     "Line",
     "Node",
+    "OpaqueNode",
     "Output",
     "Saved",
+    "SavedEntry",
+    "SavedGroup",
+    "SavedGroups",
+    "SavedTensors",
     "StorageLayout",
     "TensorLayout",
     "chart",
@@ -39,5 +52,6 @@ __all__ = [
     "explore",
     "graph",
     "record_backward",
+    "saved_tensors",
     "storage_layout",
 ]

@@ -1,0 +1,90 @@
+"""Which module a node belongs to, as far as the parameters it uses tell.
+
+A node does not know the module that ran it. What is known: the owner of every parameter, and the
+nodes that use it, directly or through views and casts of it (a transposed weight).
+Every other node lies between such nodes: it is given to the innermost module that holds them all,
+on the side of its inputs and on the side of its output. A residual sum between two blocks thus
+belongs to what holds both blocks, and whatever comes before the first or after the last parameter
+belongs to the model itself.
+
+So an operation without parameters may be told to be further out than where it ran, and, between two
+uses of the same module, further in. A weight that two modules share is of both: ``"a = b"``.
+Parameters that need no gradient are not in the graph and tell nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from .walk import Edges
+
+Paths = frozenset[str]
+
+_PASSES_ON = re.compile(
+    r"(T|Transpose|Permute|View|UnsafeView|ReshapeAlias|ToCopy|Alias|Expand|Unsqueeze|Squeeze|"
+    r"Slice|Select|Split|Clone)Backward\d+"
+)
+"""Nodes that hand on a parameter as it is: what uses their result uses the parameter."""
+
+
+def modules_by_node(
+    names: Sequence[str], edges: Edges, leaf_names: Mapping[int, Sequence[str]]
+) -> list[str]:
+    """Return the module path of every node.
+
+    Args:
+        names: of all nodes.
+        edges: of all nodes, in engine order: an edge leads to a larger number.
+        leaf_names: by number of a leaf, the names of its parameter (several if tied).
+    """
+    count = len(names)
+    owners = _owners(names, edges, leaf_names)
+    below: list[Paths] = [frozenset()] * count
+    for node in reversed(range(count)):
+        below[node] = owners[node] or frozenset().union(
+            *(below[target] for target, _ in edges.of(node) if target >= 0)
+        )
+    above: list[Paths] = [frozenset()] * count
+    paths = []
+    for node in range(count):
+        mine = owners[node]
+        for target, _ in edges.of(node):
+            if target >= 0:
+                above[target] = above[target] | (mine or above[node])
+        if mine:
+            paths.append(" = ".join(sorted(mine)))
+        elif below[node] and above[node]:
+            paths.append(common(below[node] | above[node]))
+        else:
+            paths.append("")
+    return paths
+
+
+def _owners(
+    names: Sequence[str], edges: Edges, leaf_names: Mapping[int, Sequence[str]]
+) -> list[Paths]:
+    """The modules whose parameters a node uses; empty where it uses none."""
+    owners: list[Paths] = [frozenset()] * len(names)
+    is_parameter = [False] * len(names)
+    for node in reversed(range(len(names))):
+        if node in leaf_names:
+            owners[node] = frozenset(name.rpartition(".")[0] for name in leaf_names[node])
+            is_parameter[node] = True
+            continue
+        used = [owners[t] for t, _ in edges.of(node) if t >= 0 and is_parameter[t]]
+        if used:
+            is_parameter[node] = _PASSES_ON.fullmatch(names[node]) is not None
+            agreed = frozenset.intersection(*used)
+            owners[node] = agreed or frozenset([common(frozenset().union(*used))])
+    return owners
+
+
+def common(paths: Paths) -> str:
+    """The innermost module that holds all of ``paths``, or is one of them."""
+    split = [path.split(".") if path else [] for path in paths]
+    shortest = min(split, key=len)
+    for depth, part in enumerate(shortest):
+        if any(other[depth] != part for other in split):
+            return ".".join(shortest[:depth])
+    return ".".join(shortest)
