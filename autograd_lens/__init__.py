@@ -14,7 +14,9 @@ from .chart import Chart, Line, chart
 from .check import Check, check
 from .explore import Explorer, explore
 from .graph import GradGraph, graph
+from .memory_blocks import Block
 from .node import Edge, Leaf, Node, Output
+from .record_memory import MemoryRecording, Phase, Sample, record_memory
 from .saved import Saved
 from .storage_layout import StorageLayout, TensorLayout, storage_layout
 
@@ -22,6 +24,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BackwardRecording",
     "BackwardStep",
+    "Block",
     "Chart",
     "Check",
     "Edge",
@@ -29,8 +32,11 @@ __all__ = [
     "GradGraph",
     "Leaf",
     "Line",
+    "MemoryRecording",
     "Node",
     "Output",
+    "Phase",
+    "Sample",
     "Saved",
     "StorageLayout",
     "TensorLayout",
@@ -39,5 +45,6 @@ __all__ = [
     "explore",
     "graph",
     "record_backward",
+    "record_memory",
     "storage_layout",
 ]
