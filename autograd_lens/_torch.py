@@ -262,3 +262,55 @@ def allocation(event: Any) -> tuple[int, int, str] | None:
         return None
     change = event.typed[1]
     return change.ptr, change.alloc_size, str(change.device)
+
+
+# - ``torch.cuda.memory._record_memory_history`` and ``_snapshot``: what was asked of the caching
+#   allocator, to the byte; the profiler tells the rounded size of the block that it gave.
+
+
+def start_cuda_history() -> None:
+    """Have the caching allocator write down what it is asked for, without stack traces.
+
+    Raises ``RuntimeError`` when it does so already: a second start would throw that away.
+    """
+    recording = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+    if recording is not None and recording():
+        raise RuntimeError("the history of CUDA memory is being recorded already")
+    torch.cuda.memory._record_memory_history("all", context=None, clear_history=True)
+
+
+def stop_cuda_history(device: int) -> list[dict[str, Any]]:
+    """Stop that, and return what was written down for a device, in order."""
+    try:
+        return torch.cuda.memory._snapshot()["device_traces"][device]
+    finally:
+        torch.cuda.memory._record_memory_history(None)
+
+
+# - the closure of a checkpoint's unpack hook: a checkpoint keeps its inputs, to run again, on a frame
+#   that only this hook knows.
+
+
+def checkpoint_inputs(node: Any) -> list[torch.Tensor]:
+    """The inputs kept by the checkpoint around ``node``'s operation; they must not be kept."""
+    for field in raw_fields(type(node)):
+        try:
+            raw = raw_saved(node, field)
+        except RuntimeError:  # a released Python Function
+            continue
+        for one in raw if isinstance(raw, (tuple, list)) else (raw,):
+            frame = _frame(one and one.unpack_hook)
+            if frame is not None:
+                saver = getattr(getattr(frame, "input_saver", None), "grad_fn", None)
+                kept = raw_saved(saver, "tensors") if saver else getattr(frame, "saved_args", ())
+                saved = (getattr(entry, "data", None) for entry in kept)
+                return [tensor for tensor in saved if isinstance(tensor, torch.Tensor)]
+    return []
+
+
+def _frame(hook: Any) -> Any:
+    """The frame of the checkpoint that set this unpack hook, or None."""
+    names = getattr(getattr(hook, "__code__", None), "co_freevars", ())
+    if "frame" not in names or hook.__module__ != "torch.utils.checkpoint":
+        return None
+    return hook.__closure__[names.index("frame")].cell_contents

@@ -171,13 +171,13 @@ class _Clerk:
 
     def _starting_gradients(self) -> None:
         """The ones that a backward starts from are made just before it, and freed just after."""
-        for number in range(1, len(self.phases)):
+        spans: dict[int, tuple[int, int]] = {}
+        for k, (_, phase, _, _) in enumerate(self.events):
+            spans[phase] = spans.get(phase, (k, k))[0], k
+        for number, (start, stop) in spans.items():
             if self.phases[number] != "backward":
                 continue
-            mine = [k for k, event in enumerate(self.events) if event[1] == number]
-            if not mine:
-                continue
-            first, last, ones = mine[0] - 1, mine[-1] + 1, set()
+            first, last, ones = start - 1, stop + 1, set()
             while first >= 0 and self.events[first][0] == _ONES and self.events[first][3] > 0:
                 ones.add(self.events[first][2])
                 first -= 1

@@ -51,14 +51,14 @@ class Roles:
     """Takes snapshots on one device, and remembers parameters and their names, weakly."""
 
     def __init__(
-        self, device: str, names: Any, met: Callable[[str, int, torch.UntypedStorage], None]
+        self, device: str, known: Names, met: Callable[[str, int, torch.UntypedStorage], None]
     ):
         """Take the names, and a function to tell of each storage: role, address, storage."""
         self.device = device
         self.met = met
         self._named: dict[int, tuple[weakref.ref, str]] = {}
         self._leaves: dict[int, weakref.ref] = {}
-        for name, tensor in Names(names).pairs:
+        for name, tensor in known.pairs:
             self.name(tensor, name)
 
     def name(self, tensor: torch.Tensor, name: str) -> None:
@@ -114,6 +114,8 @@ class Roles:
             for place, data in raw_entries(node):
                 for tensor in _torch.tensors_in(data):
                     self.tensor("activation", tensor, f"{node.name()}.{place}", claims)
+            for tensor in _torch.checkpoint_inputs(node):
+                self.tensor("activation", tensor, "input of a checkpoint", claims)
 
     def tensor(self, role: str, tensor: torch.Tensor, name: str, claims: Claims) -> None:
         """Claim every storage behind ``tensor``."""
