@@ -287,8 +287,8 @@ def stop_cuda_history(device: int) -> list[dict[str, Any]]:
         torch.cuda.memory._record_memory_history(None)
 
 
-# - the closure of a checkpoint's unpack hook: a checkpoint keeps its inputs, to run again, on a frame
-#   that only this hook knows.
+# - the closure of a checkpoint's unpack hook: the inputs that a checkpoint keeps, to run again, are
+#   on a frame that only this hook knows.
 
 
 def checkpoint_inputs(node: Any) -> list[torch.Tensor]:

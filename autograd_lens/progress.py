@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 PATIENCE = 1.0
@@ -60,18 +60,21 @@ def _watch(state: Progress, place: Any, over: threading.Event) -> None:
     start = time.monotonic()
     if over.wait(PATIENCE):
         return
-    shown = place()
-    while not over.wait(EVERY):
-        shown.update(state, time.monotonic() - start)
-    shown.close()
+    # A bar that can't be shown is no reason to disturb the work, nor to write about it to stderr.
+    with suppress(Exception):
+        shown = place()
+        try:
+            while not over.wait(EVERY):
+                shown.update(state, time.monotonic() - start)
+        finally:
+            shown.close()
 
 
 def _place() -> Any:
     """Where a bar can be shown: a class to make one, or None."""
     if os.environ.get("AUTOGRAD_LENS_LIVE") == "0":
         return None
-    kernel = sys.modules.get("ipykernel")
-    if kernel is not None:
+    if "IPython" in sys.modules:
         from IPython import get_ipython
 
         if getattr(get_ipython(), "kernel", None) is not None:

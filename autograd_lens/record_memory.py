@@ -192,6 +192,11 @@ def record_memory(
     ``fn`` may do anything: a forward, a whole training step, several of them. What it returns is
     let go afterwards, and the recording keeps no tensor.
 
+    Import the lens before ``torch``: else PyTorch says on stderr, once, when memory goes that is
+    older than the recording. Memory by role does not depend on the number of threads, but the
+    number of events may, and so may the peak: in the backward of a convolution, in
+    ``scaled_dot_product_attention`` and in bfloat16 products on a CPU.
+
     Args:
         fn: the function. Modules, optimizers and tensors that its arguments or its variables lead
             to are known from the start, as parameters, buffers, inputs, gradients and state.

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 
-from . import notebooks
+from . import memory, notebooks
 
 RUNS = 5
 
@@ -68,6 +68,9 @@ def main() -> None:
     for model in ("mlp", "conv_net", "transformer", "rnn"):
         (times,) = alternate((f"{model} backward",), 1)
         _row(model, 1e3 * times["recorded"], 1e3 * times["plain"], "ms", 1)
+
+    print()
+    memory.main()
 
     print()
     notebooks.main()
