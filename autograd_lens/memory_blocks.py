@@ -7,7 +7,7 @@ found is temporary, or kept if it is still there at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -89,13 +89,13 @@ class Account:
 
 
 def account(
-    stream: Iterable[Change | Mark | Border], snapshots: Sequence[Claims | Gone], before: Claims
+    stream: Iterable[Change | Mark | Border], snapshots: Mapping[int, Claims | Gone], before: Claims
 ) -> Account:
     """Follow every block through ``stream``.
 
     Args:
         stream: the events in order of time.
-        snapshots: what each mark found.
+        snapshots: what each mark found, by its number.
         before: what was there at the start.
     """
     clerk = _Clerk(before)
@@ -104,12 +104,10 @@ def account(
             clerk.change(event)
         elif isinstance(event, Border):
             clerk.border(event)
-        elif event.number < len(snapshots):
-            found = snapshots[event.number]
-            if isinstance(found, Gone):
-                clerk.gone(found.address)
-            else:
-                clerk.claims(found)
+        elif isinstance(found := snapshots[event.number], Gone):
+            clerk.gone(found.address)
+        else:
+            clerk.claims(found)
     return clerk.closed()
 
 

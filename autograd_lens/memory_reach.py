@@ -25,7 +25,7 @@ def reach(
     fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Iterator[tuple[str, Found, bool]]:
     """Yield ``(name, tensor, module or optimizer, was it an argument)``, each object once."""
-    met: set[int] = set()
+    met: dict[int, Any] = {}  # with the objects: the id of one that is gone is used again
     home = _home(fn)
     given = [(name, value, True) for name, value in _arguments(fn, args, options)]
     pending = [(getattr(fn, "__name__", ""), fn, False), *reversed(given)]
@@ -33,7 +33,7 @@ def reach(
         name, value, argument = pending.pop()
         if id(value) in met:
             continue
-        met.add(id(value))
+        met[id(value)] = value
         if isinstance(value, Found):
             yield name, value, argument
         elif isinstance(value, (Mapping, list, tuple)) and len(value) > MOST:

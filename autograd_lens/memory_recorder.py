@@ -6,6 +6,7 @@ around the engine, the optimizers' hooks, and the finalizers on older memory.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import warnings
 import weakref
@@ -38,7 +39,7 @@ def record(
     options: Mapping[str, Any],
     names: Any,
     device: Any,
-) -> tuple[str, list[Change | Mark | Border], list[Claims | Gone], Claims]:
+) -> tuple[str, list[Change | Mark | Border], dict[int, Claims | Gone], Claims]:
     """Call ``fn`` and return the device, the events, the snapshots, and what was there before."""
     known = Names(names)
     found = [*_given(names, known), *reach(fn, args, options)]
@@ -50,7 +51,7 @@ def record(
             raise RuntimeError("a profiler runs in this thread, and record_memory needs its own")
         watch = _Watch(where, known)
         before = _before(found, watch.roles)
-        del found
+        del found, known  # nothing of the reader's is kept alive while it runs
         with progress("record_memory runs fn") as state:
             profile, trace = watch.call(fn, args, options)
             state.doing = "record_memory reads events"
@@ -140,7 +141,8 @@ class _Watch:
 
     def __init__(self, device: str, known: Names):
         self.roles = Roles(device, known, self._met)
-        self.snapshots: list[Claims | Gone] = []
+        self.snapshots: dict[int, Claims | Gone] = {}
+        self.numbers = itertools.count()
         self.finalizers: dict[int, weakref.finalize] = {}
         self.runs = False
 
@@ -172,8 +174,9 @@ class _Watch:
             self._mark(Gone(address))
 
     def _mark(self, found: Claims | Gone) -> None:
-        self.snapshots.append(found)
-        mark(len(self.snapshots) - 1)
+        number = next(self.numbers)  # not a length: a finalizer may run at any moment
+        self.snapshots[number] = found
+        mark(number)
 
     def _backward(self, run: Callable[[], Any], outputs: Any) -> Any:
         claims: Claims = {}

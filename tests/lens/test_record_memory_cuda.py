@@ -60,7 +60,7 @@ def test_a_history_that_does_not_fit_is_no_reason_to_guess():
 
 def test_from_a_trace_to_roles():
     claims = {4096: Claim("activation", 100, "MmBackward0.self", (25,), torch.float32)}
-    found = account(with_requested_sizes(STREAM, TRACE), [claims], {})
+    found = account(with_requested_sizes(STREAM, TRACE), {0: claims}, {})
     assert [(b.role, b.bytes, b.born, b.died) for b in found.blocks] == [
         ("activation", 100, 0, 2),
         ("kept", 40, 1, None),

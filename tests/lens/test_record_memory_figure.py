@@ -186,7 +186,6 @@ def step():
     (torch.ones(64, 64) @ w).exp().sum().backward()
 for _ in range(2):
     recording = lens.record_memory(step)
-recording._repr_mimebundle_()
 print(recording.end["gradient"])
 """
 
