@@ -104,7 +104,7 @@ class _Widget:
 
         style = {"description_width": "initial"}
         self.bar = ipywidgets.IntProgress(style=style, layout={"width": "420px"})
-        display(self.bar)
+        self.shown = display(self.bar, display_id=True)
 
     def update(self, state: Progress, seconds: float) -> None:
         self.bar.max = state.total or 100
@@ -113,3 +113,4 @@ class _Widget:
 
     def close(self) -> None:
         self.bar.close()
+        self.shown.update({"text/plain": ""}, raw=True)  # else its name stays in the saved notebook

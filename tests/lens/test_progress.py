@@ -69,14 +69,23 @@ def test_a_notebook_gets_a_widget_that_is_closed(quick, monkeypatch):
     class Shell:
         kernel = object()
 
-    shown, terminal = [], Terminal()
+    class Shown:
+        def update(self, data, raw):
+            left.append((data, raw))
+
+    def display(bar, display_id):
+        shown.append(bar)
+        return Shown()
+
+    shown, left, terminal = [], [], Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(IPython, "get_ipython", Shell)
-    monkeypatch.setattr(IPython.display, "display", shown.append)
+    monkeypatch.setattr(IPython.display, "display", display)
     work()
     (bar,) = shown
     assert bar.max == 4 and 0 < bar.value < 4 and "counting" in bar.description
     assert bar.comm is None and terminal.getvalue() == ""
+    assert left == [({"text/plain": ""}, True)], "nothing stays in the saved notebook"
 
 
 def test_a_bar_that_cant_be_shown_disturbs_nothing(quick, monkeypatch, capfd):
