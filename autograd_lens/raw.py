@@ -10,6 +10,7 @@ Rests on ``torch/csrc/autograd/saved_variable.cpp`` (versions, hooks, release) a
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -75,6 +76,31 @@ def rows(node: Any, storages: Storages) -> list[Row]:
             if isinstance(tensor, torch.Tensor):
                 storages.follow(tensor)
     return found
+
+
+def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
+    """Yield every tensor that ``node`` keeps alive, with its place; not to be held on to.
+
+    What an unpack hook holds, such as the inputs of a checkpoint, is told once: ``met`` takes the
+    hooks that were looked at.
+    """
+    for name, read in _torch.raw_readers(type(node)):
+        try:
+            raw = read(node)
+        except RuntimeError:  # a released Python Function
+            continue
+        for number, one in enumerate(raw if type(raw) is tuple else (raw,)):
+            if one is None:
+                continue
+            place = f"{name}[{number}]" if type(raw) is tuple else name
+            yield from ((place, tensor) for tensor in tensors_kept(one.data))
+            hook = one.unpack_hook
+            if hook is not None and id(hook) not in met:
+                met.add(id(hook))
+                yield from ((f"{place}, by its hook", tensor) for tensor in tensors_kept(hook))
+    if _is_python(type(node)):
+        for name, value in vars(node).items():
+            yield from ((f"ctx.{name}", tensor) for tensor in tensors_kept(value))
 
 
 def _row(

@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 
-from . import notebooks
+from . import memory, notebooks
 
 RUNS = 5
 
@@ -89,6 +89,9 @@ def main() -> None:
         (times,) = alternate((f"{model} forward",), 1)
         _row(model, 1e3 * times["ledger"], 1e3 * times["tracker"], "ms", 1)
         _row("  against nothing at all", 1e3 * times["ledger"], 1e3 * times["plain"], "ms", 1)
+
+    print()
+    memory.main()
 
     print()
     notebooks.main()
