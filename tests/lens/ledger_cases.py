@@ -1,8 +1,8 @@
 """What a graph can keep alive, small: one case for each way, and the six models.
 
 A case is a generator: it yields ``(names, inputs)`` as the ledger takes them, then the outputs of a
-forward pass. ``opaque`` names the kinds of nodes that the ledger can't see there. No output comes straight from a
-Python Function: before torch 2.13 its ``grad_fn`` alone does not keep the node alive.
+forward pass. ``opaque`` names the kinds of nodes that the ledger can't see there. No output comes
+straight from a Python Function: on torch 2.11 its ``grad_fn`` alone does not keep the node alive.
 """
 
 from __future__ import annotations
