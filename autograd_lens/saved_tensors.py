@@ -9,7 +9,8 @@ pins all rows. A storage that several nodes saved counts once.
 
 Not known: which tensors were inputs (the caller gives them), and which module ran a node that uses
 no parameter (see :mod:`autograd_lens.modules`). Not visible from Python: what ``CopySlices`` and
-``_foreach_*`` nodes saved; they are listed in :attr:`SavedTensors.opaque`.
+``_foreach_*`` nodes saved. They are listed in :attr:`SavedTensors.opaque`; how much that is, the
+graph does not tell. A checkpoint's random state is seen, in the closure of its hook.
 """
 
 from __future__ import annotations
