@@ -94,9 +94,7 @@ def _is_good(sample: Any) -> bool:
 def _observe(op: Any, sample: Any) -> Observed:
     _seed()
     differentiated = sample.output_process_fn_grad
-    return observe(
-        op, sample.input, *sample.args, differentiated=differentiated, **sample.kwargs
-    )
+    return observe(op, sample.input, *sample.args, differentiated=differentiated, **sample.kwargs)
 
 
 def _tensors(sample: Any) -> list[torch.Tensor]:
@@ -127,8 +125,13 @@ def run(names: Iterable[str] | None = None) -> Atlas:
     names = list(ops) if names is None else sorted(set(names))
     if unknown := [name for name in names if name not in ops]:
         raise KeyError(f"the op database has no {unknown[0]!r}")
-    with torch.random.fork_rng(devices=[]):
-        rows = {name: row(name, ops[name]) for name in names}
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # tiny samples: threads only wait for each other
+    try:
+        with torch.random.fork_rng(devices=[]):
+            rows = {name: row(name, ops[name]) for name in names}
+    finally:
+        torch.set_num_threads(threads)
     nodes = {node for one in rows.values() if one.seen for node, _ in one.seen.nodes}
     formulas = {node: dict(formula(node)) for node in sorted(nodes)}
     return Atlas(

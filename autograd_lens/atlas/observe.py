@@ -209,25 +209,31 @@ def _differentiable(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     return [tensor for tensor in tensors if tensor.requires_grad]
 
 
-def _backward(
-    call: Any, args: Any, kwargs: Any, differentiated: Any
-) -> tuple[bool, bool | None]:
-    """Run backward, and differentiate it by the inputs and by the gradients that came in."""
+def _backward(call: Any, args: Any, kwargs: Any, differentiated: Any) -> tuple[bool, bool | None]:
+    """Run backward; then again, to differentiate it by the inputs and by what came in."""
     inputs = _differentiable(_torch.tensors_in((args, kwargs)))
-    result = differentiated(call(*args, **kwargs))
-    outputs = [one for one in _torch.tensors_in(result) if one.grad_fn is not None]
-    incoming = [torch.ones_like(one).requires_grad_() for one in outputs]
-    done = False
+
+    def first(again: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+        result = differentiated(call(*args, **kwargs))
+        outputs = [one for one in _torch.tensors_in(result) if one.grad_fn is not None]
+        incoming = [torch.ones_like(one).requires_grad_(again) for one in outputs]
+        found = torch.autograd.grad(
+            outputs, inputs, incoming, create_graph=again, allow_unused=True
+        )
+        return incoming, _differentiable([one for one in found if one is not None])
+
     try:
-        first = torch.autograd.grad(outputs, inputs, incoming, create_graph=True, allow_unused=True)
-        done = True
-        first = [one for one in first if one is not None and one.requires_grad]
-        if not first:
+        first(again=False)
+    except RuntimeError:
+        return False, False
+    try:
+        incoming, gradients = first(again=True)
+        if not gradients:
             return True, None
-        ones = [torch.ones_like(one) for one in first]
-        torch.autograd.grad(first, [*inputs, *incoming], ones, allow_unused=True)
-    except (RuntimeError, NotImplementedError):
-        return done, False
+        ones = [torch.ones_like(one) for one in gradients]
+        torch.autograd.grad(gradients, [*inputs, *incoming], ones, allow_unused=True)
+    except RuntimeError:
+        return True, False
     return True, True
 
 
@@ -245,5 +251,5 @@ def _forward(call: Any, args: Any, kwargs: Any) -> bool:
             args, kwargs = torch.utils._pytree.tree_map(dual, (args, kwargs))
             outputs = _torch.tensors_in(call(*args, **kwargs))
             return any(forward_ad.unpack_dual(one).tangent is not None for one in outputs)
-        except (RuntimeError, NotImplementedError):
+        except RuntimeError:  # NotImplementedError is one
             return False

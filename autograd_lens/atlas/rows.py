@@ -94,8 +94,7 @@ class Atlas:
         formulas = _lines(self.formulas)
         ops = _lines({name: row.to_dict() for name, row in self.ops.items()})
         return (
-            f'{{"torch": "{self.torch}",\n"formulas": {{\n{formulas}\n}},\n'
-            f'"ops": {{\n{ops}\n}}}}\n'
+            f'{{"torch": "{self.torch}",\n"formulas": {{\n{formulas}\n}},\n"ops": {{\n{ops}\n}}}}\n'
         )
 
     def __str__(self) -> str:
@@ -123,10 +122,11 @@ def details(atlas: Atlas, row: Row) -> Iterable[str]:
     seen = row.seen
     yield f"{row.op}, sample {row.sample}: {'; '.join(row.inputs)}"
     for node, saved in seen.nodes:
-        yield node if saved else f"{node} saves nothing"
+        hidden = node.endswith("CopySlices")  # nobody can look at the node inside of it
+        yield node if saved else f"{node} {'hides what it saves' if hidden else 'saves nothing'}"
         yield from (f"  {place}: {what}" for place, what in saved.items())
     sizes = ", ".join(f"{origin} {size} B" for origin, size in seen.bytes.items()) or "0 B"
-    yield f"saved: {sizes}; outputs {seen.output_bytes} B, {seen.view}"
+    yield f"saved: {sizes}; outputs: {seen.output_bytes} B, {_MEMORY.get(seen.view, seen.view)}"
     yield (
         f"backward: {_yes(seen.backward)}; twice: {_yes(seen.double)}; "
         f"forward mode: {_yes(seen.forward)}"
@@ -134,6 +134,9 @@ def details(atlas: Atlas, row: Row) -> Iterable[str]:
     for node in dict.fromkeys(node for node, _ in seen.nodes):
         for name, text in atlas.formulas.get(node, {}).items():
             yield f"{node} {name} = {text}"
+
+
+_MEMORY = {"new": "new memory", "view": "a view", "input": "the input itself"}
 
 
 def _yes(value: bool | None) -> str:
