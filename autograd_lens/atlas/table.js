@@ -6,7 +6,7 @@
   const d = w.document;
   const sheetOf = e => e.target.closest && e.target.closest(".lens-sheet");
   const rowsOf = s => [...s.querySelectorAll("tbody tr")];
-  const text = (row, k) => row.cells[k].textContent;
+  const text = (row, k) => row.cells[k].textContent.trim();
   const words = row => row.querySelector("summary").textContent.split(", ");
   const saves = {
     "anything": k => true,
