@@ -17,7 +17,7 @@ import torch
 
 from .. import _torch
 from ..formulas import formula
-from ..saved import shape_of
+from ..storages import shape_of
 from .observe import NoGraph, Observed, observe
 from .rows import Atlas, Row
 

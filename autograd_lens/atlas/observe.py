@@ -16,7 +16,8 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _torch
-from ..saved import Storages, read_saved, shape_of, storages_of, tensor_bytes
+from ..saved import read_saved
+from ..storages import Storages, shape_of, storages_of, tensor_bytes
 from ..walk import engine_order
 
 KINDS = ("input", "output", "intermediate", "indices", "mask")
