@@ -100,7 +100,9 @@ def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
                 yield from ((f"{place}, by its hook", tensor) for tensor in tensors_kept(hook))
     if _is_python(type(node)):
         for name, value in vars(node).items():
-            yield from ((f"ctx.{name}", tensor) for tensor in tensors_kept(value))
+            single = isinstance(value, torch.Tensor)
+            for number, tensor in enumerate(tensors_kept(value)):
+                yield (f"ctx.{name}" if single else f"ctx.{name}[{number}]"), tensor
 
 
 def _row(

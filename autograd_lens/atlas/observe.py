@@ -8,7 +8,7 @@ in another way is a view. What is in neither was made in between.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _torch
-from ..saved import read_saved
+from ..raw import kept_by
 from ..storages import Storages, shape_of, storages_of, tensor_bytes
 from ..walk import engine_order
 
@@ -123,10 +123,7 @@ def _saved(
         if node.name() == "torch::autograd::AccumulateGrad":
             continue
         found = {}
-        for (place, tensor), entry in zip(
-            _tensors(node), (e for e in read_saved(node, storages) if not e.empty), strict=True
-        ):
-            assert place == entry.field, (place, entry.field)
+        for place, tensor in kept_by(node, set()):
             words = _what(tensor, inputs, outputs)
             found[place] = f"{words} {str(tensor.dtype)[6:]} {shape_of(tensor)}"
             kinds.add(words.split()[-2] if words[-1].isdigit() else words)
@@ -134,7 +131,7 @@ def _saved(
                 kinds.add("mask")
             elif not (tensor.is_floating_point() or tensor.is_complex()):
                 kinds.add("indices")
-            for number in entry.storages:
+            for number in storages.of(tensor):
                 sizes[number] = storages.sizes[number]
         nodes.append((node.name(), dict(sorted(found.items()))))
     by_origin: dict[str, int] = {}
@@ -146,21 +143,6 @@ def _saved(
         tuple(kind for kind in KINDS if kind in kinds),
         dict(sorted(by_origin.items())),
     )
-
-
-def _tensors(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    """The saved tensors of a node themselves, in the order and with the names of `read_saved`."""
-    for name in _torch.raw_fields(type(node)):
-        raw = _torch.raw_saved(node, name)
-        many = isinstance(raw, (tuple, list))
-        for number, one in enumerate(raw if many else [raw]):
-            if one is not None and one.data is not None:
-                yield (f"{name}[{number}]" if many else name), one.data
-    if isinstance(node, torch.autograd.function.BackwardCFunction):
-        for name, value in vars(node).items():
-            for number, tensor in enumerate(_torch.tensors_in(value)):
-                single = isinstance(value, torch.Tensor)
-                yield (f"ctx.{name}" if single else f"ctx.{name}[{number}]"), tensor
 
 
 def _what(tensor: torch.Tensor, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> str:
