@@ -14,7 +14,9 @@ from .chart import Chart, Line, chart
 from .check import Check, check
 from .explore import Explorer, explore
 from .graph import GradGraph, graph
+from .memory_blocks import Block
 from .node import Edge, Leaf, Node, Output
+from .record_memory import MemoryRecording, Phase, Sample, record_memory
 from .saved import Saved
 from .saved_tensors import (
     OpaqueNode,
@@ -30,6 +32,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BackwardRecording",
     "BackwardStep",
+    "Block",
     "Chart",
     "Check",
     "Edge",
@@ -37,9 +40,12 @@ __all__ = [
     "GradGraph",
     "Leaf",
     "Line",
+    "MemoryRecording",
     "Node",
     "OpaqueNode",
     "Output",
+    "Phase",
+    "Sample",
     "Saved",
     "SavedEntry",
     "SavedGroup",
@@ -53,5 +59,6 @@ __all__ = [
     "graph",
     "record_backward",
     "saved_tensors",
+    "record_memory",
     "storage_layout",
 ]

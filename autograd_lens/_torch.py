@@ -22,7 +22,8 @@ not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -211,3 +212,53 @@ def derivatives_file() -> Path | None:
         return None
     path = Path(list(spec.submodule_search_locations)[0], "packaged/autograd/derivatives.yaml")
     return path if path.is_file() else None
+
+
+# Memory (record_memory). Besides what stands above it needs:
+# - ``torch.autograd._engine_run_backward``: the one function through which ``backward()`` and
+#   ``grad()`` reach the engine; there is no public hook for "a backward begins".
+# - the profiler's ``kineto_results.experimental_event_tree()`` and ``_EventType``: the only place
+#   where each allocation stands with its address; public tables hold sums.
+
+_ENGINE = "_engine_run_backward"
+
+
+@contextmanager
+def watched_backward(around: Callable[..., Any]) -> Iterator[None]:
+    """Until the block ends, call ``around(run, outputs)`` for every backward of the process.
+
+    ``run()`` runs it and returns what the engine returned.
+    """
+    if not hasattr(torch.autograd, _ENGINE):
+        raise _unsupported(f"torch.autograd.{_ENGINE}")
+    engine = getattr(torch.autograd, _ENGINE)
+
+    def instead(outputs: Any, *args: Any, **options: Any) -> Any:
+        return around(lambda: engine(outputs, *args, **options), outputs)
+
+    setattr(torch.autograd, _ENGINE, instead)
+    try:
+        yield
+    finally:
+        setattr(torch.autograd, _ENGINE, engine)
+
+
+def profiling() -> bool:
+    """Whether a profiler runs in this thread already; there can be one."""
+    return bool(torch._C._autograd._profiler_enabled())
+
+
+def event_tree(profile: Any) -> list[Any]:
+    """The roots of what a finished ``torch.profiler.profile`` recorded, with ``.children``."""
+    try:
+        return profile.profiler.kineto_results.experimental_event_tree()
+    except AttributeError:
+        raise _unsupported("experimental_event_tree in the profiler") from None
+
+
+def allocation(event: Any) -> tuple[int, int, str] | None:
+    """``(address, bytes, device)`` of an allocation, bytes negative for a free; None for others."""
+    if event.tag != torch._C._profiler._EventType.Allocation:
+        return None
+    change = event.typed[1]
+    return change.ptr, change.alloc_size, str(change.device)

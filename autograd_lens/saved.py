@@ -132,13 +132,14 @@ def held(node: Any) -> dict[str, list[torch.UntypedStorage]]:
     keeps the storages alive too.
     """
     found: dict[str, list[torch.UntypedStorage]] = {}
-    for place, data in _raw_entries(node):
+    for place, data in raw_entries(node):
         for tensor in _torch.tensors_in(data):
             found.setdefault(place, []).extend(storages_of(tensor))
     return found
 
 
-def _raw_entries(node: Any) -> Iterator[tuple[str, Any]]:
+def raw_entries(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield ``(place, what stands there)`` for what ``node`` keeps; not to be held on to."""
     kind = type(node)
     for name in _torch.raw_fields(kind):
         try:

@@ -1,0 +1,102 @@
+"""What the profiler saw, as one list in order of time: allocations, marks, borders of phases.
+
+Knows names and times of events, and nothing of what the memory is for. Sees what PyTorch's own
+allocator hands out to this thread and to the engine; not what a library allocates by itself
+(oneDNN's scratch memory), nor what NumPy owns.
+
+Rests on ``torch/csrc/profiler/collection.cpp`` and ``c10/core/CPUAllocator.cpp``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.profiler import record_function
+
+from . import _torch
+
+BACKWARD = "autograd_lens: backward"
+_MARK = "autograd_lens: mark "
+_STEP = "Optimizer.step#"
+_NODE = "autograd::engine::evaluate_function: "
+
+_HELPERS = {
+    "aten::empty", "aten::empty_like", "aten::empty_strided", "aten::new_empty",
+    "aten::new_empty_strided", "aten::resize_",
+}  # fmt: skip
+"""Operations that allocate on behalf of the one that called them: that one is named instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Memory that came (``bytes`` positive) or went, and the operation that was running."""
+
+    address: int
+    bytes: int
+    op: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A place in the stream where a snapshot was taken; ``number`` says which."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Border:
+    """A phase begins, or ends."""
+
+    phase: str
+    begins: bool
+
+
+def mark(number: int) -> None:
+    """Leave a :class:`Mark` in the stream of the profiler that runs."""
+    with record_function(f"{_MARK}{number}"):
+        pass
+
+
+def backward_range() -> record_function:
+    """A context in which everything belongs to a backward."""
+    return record_function(BACKWARD)
+
+
+def stream(profile: torch.profiler.profile, device: str) -> list[Change | Mark | Border]:
+    """Return the events of a finished profile in order of time; changes of ``device`` only."""
+    timed: list[tuple[int, Change | Mark | Border]] = []
+    pending = [(root, "") for root in _torch.event_tree(profile)]
+    while pending:
+        event, op = pending.pop()
+        change = _torch.allocation(event)
+        if change is not None:
+            address, size, where = change
+            if size and where == device:
+                timed.append((event.start_time_ns, Change(address, size, op)))
+        elif event.name.startswith(_MARK):
+            timed.append((event.start_time_ns, Mark(int(event.name[len(_MARK) :]))))
+        else:
+            phase = _phase(event.name)
+            if phase:
+                timed.append((event.start_time_ns, Border(phase, True)))
+                timed.append((event.end_time_ns, Border(phase, False)))
+            inside = _op(event, op)
+            pending += [(child, inside) for child in event.children]
+    timed.sort(key=lambda pair: pair[0])
+    return [event for _, event in timed]
+
+
+def _phase(name: str) -> str:
+    if name == BACKWARD:
+        return "backward"
+    return "step" if name.startswith(_STEP) else ""
+
+
+def _op(event: Any, op: str) -> str:
+    """What an allocation directly below ``event`` is said to be made by."""
+    name = event.name
+    if name == BACKWARD or (op and name in _HELPERS):
+        return op
+    return name.removeprefix(_NODE)

@@ -1,0 +1,74 @@
+"""What a function will work on, as far as it can be read off without running it.
+
+Looks at arguments, closures, defaults, the global names that the code mentions, and the object of
+a bound method; at functions of the same module that it mentions, too. A name that is only looked up
+while it runs is not found.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+Found = torch.Tensor | torch.nn.Module | torch.optim.Optimizer
+
+
+def reach(
+    fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> Iterator[tuple[str, Found, bool]]:
+    """Yield ``(name, tensor, module or optimizer, was it an argument)``, each object once."""
+    met: set[int] = set()
+    given = [(name, value, True) for name, value in _arguments(fn, args, options)]
+    pending = [(getattr(fn, "__name__", ""), fn, False), *reversed(given)]
+    while pending:
+        name, value, argument = pending.pop()
+        if id(value) in met:
+            continue
+        met.add(id(value))
+        if isinstance(value, Found):
+            yield name, value, argument
+        elif isinstance(value, Mapping):
+            pending += [(f"{name}[{key!r}]", one, argument) for key, one in value.items()]
+        elif isinstance(value, (list, tuple)):
+            pending += [(f"{name}[{key}]", one, argument) for key, one in enumerate(value)]
+        elif callable(value):
+            pending += [(name, one, False) for name, one in _behind(value, fn)]
+
+
+def _arguments(
+    fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+) -> list[tuple[str, Any]]:
+    code = getattr(fn, "__code__", None)
+    names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    words = [names[k] if k < len(names) else f"args[{k}]" for k in range(len(args))]
+    return [*zip(words, args, strict=True), *options.items()]
+
+
+def _behind(value: Any, fn: Any) -> list[tuple[str, Any]]:
+    """What a function refers to, by the names it uses."""
+    if isinstance(value, functools.partial):
+        return [("", value.func), *_arguments(value.func, value.args, value.keywords)]
+    if isinstance(value, types.MethodType):
+        of_object = getattr(value.__self__, "__dict__", {})
+        return [("self", value.__self__), ("", value.__func__), *of_object.items()]
+    if not isinstance(value, types.FunctionType):
+        return []
+    if value is not fn and value.__module__ != getattr(fn, "__module__", None):
+        return []  # code of a library, whose globals are many
+    found = []
+    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+        try:
+            found.append((name, cell.cell_contents))
+        except ValueError:  # not filled yet
+            continue
+    codes = [value.__code__]
+    for code in codes:  # grows: functions that are defined inside
+        codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
+        names = [name for name in code.co_names if name in value.__globals__]
+        found += [(name, value.__globals__[name]) for name in names]
+    defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
+    return found + [("default", one) for one in defaults]

@@ -1,0 +1,204 @@
+"""Run a function under the profiler, with snapshots of roles where they matter.
+
+Everything that is put in place is taken away again, whatever happens: the profiler, the wrapper
+around the engine, the optimizers' hooks, and the finalizers on older memory.
+"""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import torch
+from torch.optim.optimizer import (
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+)
+from torch.profiler import ProfilerActivity
+
+from . import _torch
+from .memory_blocks import Gone
+from .memory_events import Border, Change, Mark, backward_range, mark, stream
+from .memory_reach import reach
+from .memory_roles import Claims, Roles
+
+_only_one = threading.Lock()
+
+
+def record(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...],
+    options: Mapping[str, Any],
+    names: Any,
+    device: Any,
+) -> tuple[str, list[Change | Mark | Border], list[Claims | Gone], Claims]:
+    """Call ``fn`` and return the device, the events, the snapshots, and what was there before."""
+    found = list(reach(fn, args, options))
+    where = device_of(found, device)
+    if _torch.profiling():
+        raise RuntimeError("a profiler runs in this thread, and record_memory needs its own")
+    if not _only_one.acquire(blocking=False):
+        raise RuntimeError("record_memory is recording already: one recording at a time")
+    try:
+        watch = _Watch(where, names)
+        before = _before(found, watch.roles)
+        del found
+        profile = watch.call(fn, args, options)
+        return where, stream(profile, where), watch.snapshots, before
+    finally:
+        _only_one.release()
+
+
+def device_of(found: list[Any], device: Any) -> str:
+    """The device to record, by name.
+
+    Raises:
+        TypeError: ``device`` is no device.
+        ValueError: its memory can't be recorded, or it is not here.
+    """
+    if device is None:
+        devices = {tensor.device for _, one, _ in found for tensor in _tensors(one)}
+        cuda = {one for one in devices if one.type == "cuda"}
+        chosen = cuda.pop() if len(cuda) == 1 else torch.device("cpu")
+    elif isinstance(device, (str, torch.device)):
+        chosen = torch.device(device)
+    else:
+        raise TypeError(f'device must be "cpu" or "cuda", not {type(device).__name__}')
+    if chosen.type == "cuda":
+        if not torch.cuda.is_available():
+            raise ValueError(f"device {str(chosen)!r} asks for CUDA, and this PyTorch finds none")
+        if chosen.index is None:
+            chosen = torch.device("cuda", torch.cuda.current_device())
+    elif chosen.type != "cpu":
+        raise ValueError(f'memory is recorded on "cpu" or "cuda", not on {str(chosen)!r}')
+    return str(chosen)
+
+
+def _tensors(one: Any) -> list[torch.Tensor]:
+    if isinstance(one, torch.nn.Module):
+        return [*one.parameters(), *one.buffers()]
+    if isinstance(one, torch.optim.Optimizer):
+        return [tensor for group in one.param_groups for tensor in group["params"]]
+    return [one]
+
+
+def _before(found: list[Any], roles: Roles) -> Claims:
+    """Claim what the function can reach: modules first, since a name in a module says most."""
+    claims: Claims = {}
+    modules = [(name, one) for name, one, _ in found if isinstance(one, torch.nn.Module)]
+    for name, module in modules:
+        prefix = f"{name}." if len(modules) > 1 and name else ""
+        for place, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            roles.name(tensor, prefix + place)
+    for _, module in modules:
+        roles.parameters(module.parameters(), claims)
+    for _, module in modules:
+        for tensor in module.buffers():
+            roles.tensor("buffer", tensor, roles.name_of(tensor), claims)
+    for _, one, _ in found:
+        if isinstance(one, torch.optim.Optimizer):
+            roles.optimizer(one, claims)
+    for name, one, argument in found:
+        if not isinstance(one, torch.Tensor):
+            continue
+        roles.name(one, name)
+        mine = one.requires_grad and one.is_leaf and not argument
+        if mine or isinstance(one, torch.nn.Parameter):
+            roles.parameters([one], claims)
+        else:
+            roles.tensor("input", one, name, claims)
+            roles.graph(one, claims)
+    return claims
+
+
+class _Watch:
+    """What stands around the function while it runs."""
+
+    def __init__(self, device: str, names: Any):
+        self.roles = Roles(device, names, self._met)
+        self.snapshots: list[Claims | Gone] = []
+        self.finalizers: dict[int, weakref.finalize] = {}
+        self.runs = False
+
+    def call(
+        self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
+    ) -> torch.profiler.profile:
+        """Run ``fn`` under the profiler; return that, stopped."""
+        before, after = self._step_begins, self._step_ended
+        profile = torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True)
+        with ExitStack() as stack:
+            stack.callback(self._let_go)
+            stack.enter_context(_quiet(profile))
+            stack.enter_context(_torch.watched_backward(self._backward))
+            stack.callback(register_optimizer_step_pre_hook(before).remove)
+            stack.callback(register_optimizer_step_post_hook(after).remove)
+            self.runs = True
+            result = fn(*args, **options)
+            self._last(result)
+        return profile
+
+    def _met(self, role: str, address: int, storage: torch.UntypedStorage) -> None:
+        """Watch for the end of memory that may be older than the profiler, which won't tell."""
+        if not self.runs or role != "activation":
+            self.finalizers[address] = weakref.finalize(storage, self._gone, address)
+
+    def _gone(self, address: int) -> None:
+        if self.runs:
+            self._mark(Gone(address))
+
+    def _mark(self, found: Claims | Gone) -> None:
+        self.snapshots.append(found)
+        mark(len(self.snapshots) - 1)
+
+    def _backward(self, run: Callable[[], Any], outputs: Any) -> Any:
+        claims: Claims = {}
+        self.roles.gradients(claims)
+        self.roles.graph(outputs, claims)
+        self._mark(claims)
+        gradients: Any = None
+        try:
+            with backward_range():
+                gradients = run()
+            return gradients
+        finally:
+            claims = {}
+            self.roles.gradients(claims)
+            for tensor in _torch.tensors_in(gradients):
+                self.roles.tensor("gradient", tensor, "grad", claims)
+            self._mark(claims)
+
+    def _step_begins(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+        claims: Claims = {}
+        self.roles.optimizer(optimizer, claims)
+        self._mark(claims)
+
+    _step_ended = _step_begins
+
+    def _last(self, result: Any) -> None:
+        claims: Claims = {}
+        self.roles.gradients(claims)
+        self.roles.graph(result, claims)
+        self._mark(claims)
+
+    def _let_go(self) -> None:
+        self.runs = False
+        for finalizer in self.finalizers.values():
+            finalizer.detach()
+
+
+@contextmanager
+def _quiet(profile: torch.profiler.profile) -> Iterator[None]:
+    """The profiler around a block, without the warnings that are about itself."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        profile.start()
+    try:
+        yield
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            profile.stop()
