@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve test outputs canary colab lab bench bench-pages clean set-repository
+.PHONY: help env book serve test outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -11,6 +11,8 @@ PORT ?= 8000
 URL ?=
 TORCH ?=
 COLAB ?=
+OLD ?=
+NEW ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -40,17 +42,27 @@ serve: book  ## build the book and show it on this machine (PORT=8000)
 	@echo 'The book is at http://localhost:$(PORT)/ (stop with Ctrl-C)'
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
 
-# One run of pytest, so that its closing line counts everything. Cells of one
-# notebook share a kernel, so they must go to one worker: loadscope.
+# One run of pytest, so that its closing line counts everything. It builds the book, as `make book`
+# does, while other tests run. Cells of one notebook share a kernel, so they go to one worker:
+# loadscope (conftest.py says in which units and order).
 test: $(STAMP)  ## check style, build the book, run all tests, and compare all notebook outputs
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(MAKE) --no-print-directory book
+	rm -rf _build/html _build/.doctrees
 	LENS_SITE='$(CURDIR)/_build/html' $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadscope $(PYTEST_ARGS)
 
 outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=book/01_tape.ipynb)
 	$(BIN)/python -m tools.notebooks $(NOTEBOOKS)
 	$(BIN)/python -m tools.gates $(NOTEBOOKS)
+
+atlas: $(STAMP)  ## run PyTorch's op database and store what each op saves (autograd_lens/atlas/atlas.json)
+	$(BIN)/python -m tools.atlas write
+
+# As for the canary, make turns an exit status of 1 into its own 2.
+atlas-diff: export OLD := $(value OLD)
+atlas-diff: export NEW := $(value NEW)
+atlas-diff: $(STAMP)  ## what do ops save elsewhere? (OLD=2.11.0 NEW=2.14.1; versions, Pythons or files)
+	@$(BIN)/python -m tools.atlas diff "$$OLD" "$$NEW" $(if $(filter file,$(origin PYTHON)),,--python='$(PYTHON)') --pip-args='$(PIP_ARGS)'
 
 # Make itself exits with 2 whenever anything failed; `python -m tools.canary` tells them apart.
 canary: export TORCH := $(value TORCH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 
 import pytest
@@ -23,6 +24,20 @@ PROGRAMS = {
 
 COMPARED = "notebook cell compared"
 
+# What the workers of pytest-xdist begin with. The first builds the book, for which others would
+# have to wait; what is short comes last, so that both end together.
+ORDER = (
+    "tests/site/test_meta.py",
+    "book/",
+    "labs/",
+    "tests/notebooks/",
+    "tests/jupyter/",
+    "tests/site/",
+    "tests/project/",
+    "tests/",
+)
+CHAPTER = re.compile(r"\[(?:.*[-/])?(\d\d_\w+|index|search|404)\b")
+
 
 def pytest_configure(config):
     # Kernels inherit it: a widget would add comm messages, and the text is the same.
@@ -32,6 +47,34 @@ def pytest_configure(config):
 def pytest_collectstart(collector):
     if hasattr(collector, "skip_compare"):  # a notebook of nbval's
         collector.skip_compare = (*collector.skip_compare, *PICTURES)
+
+
+def unit(nodeid):
+    """What goes to one worker as a whole: a file, or what is about one chapter in it."""
+    file, _, test = nodeid.partition("::")
+    about = CHAPTER.search(test)
+    return f"{file}::{about[1]}" if about else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Units(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            return unit(nodeid)
+
+    config.option.loadscopereorder = False  # not by how many tests a unit has
+    return Units(config, log)
+
+
+def pytest_collection_modifyitems(items):
+    def place(item):
+        return next((k for k, start in enumerate(ORDER) if item.nodeid.startswith(start)), 99)
+
+    items.sort(key=place)
 
 
 def find_program(name):

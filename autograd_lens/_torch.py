@@ -25,6 +25,7 @@ import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def tensors_and_nodes_in(tree: Any) -> tuple[list[torch.Tensor], list[Any]]:
         inside: list[Any] = []
         if isinstance(leaf, torch.Tensor):
             tensors.append(leaf)
-        elif isinstance(leaf, torch.autograd.graph.Node):
+        elif is_node(leaf):
             nodes.append(leaf)
         elif isinstance(leaf, type):
             continue
@@ -91,6 +92,11 @@ def tensors_in(tree: Any) -> list[torch.Tensor]:
     if isinstance(tree, torch.Tensor):
         return [tree]
     return tensors_and_nodes_in(tree)[0]
+
+
+def is_node(value: Any) -> bool:
+    """True for a node of a graph; the bare one of ``_foreach_*`` is none of PyTorch's ``Node``."""
+    return isinstance(value, torch.autograd.graph.Node) or type(value).__name__ == "CppFunction"
 
 
 def sequence_nrs(nodes: Iterable[Any]) -> list[int]:
@@ -124,19 +130,39 @@ def raw_fields(node_type: type) -> tuple[str, ...]:
 
 
 @cache
+def raw_readers(node_type: type) -> tuple[tuple[str, Any], ...]:
+    """Names of :func:`raw_fields`, each with the function that reads it from a node.
+
+    It returns a ``SavedTensor`` or a list of them, which must not outlive the node, and raises
+    ``RuntimeError`` for a released Python ``Function``, the one kind that refuses.
+    """
+    return tuple((name, attrgetter(f"_raw_saved_{name}")) for name in raw_fields(node_type))
+
+
+def raw_data(node: Any) -> list[Any]:
+    """What stands in the saved tensors of ``node``, and their hooks."""
+    found: list[Any] = []
+    for _, read in raw_readers(type(node)):
+        try:
+            raw = read(node)
+        except RuntimeError:  # released
+            continue
+        for one in raw if isinstance(raw, (tuple, list)) else (raw,):
+            found += [one.data, one.unpack_hook]
+    return found
+
+
+def is_saved_tensor(value: Any) -> bool:
+    """True for a ``SavedTensor``, which a checkpoint makes for its inputs."""
+    return isinstance(value, torch._C._autograd.SavedTensor)
+
+
+@cache
 def plain_fields(node_type: type) -> tuple[str, ...]:
     """Names of what this kind of node keeps besides tensors: sizes, dimensions, scalars."""
     raw = set(raw_fields(node_type))
     saved = (a[7:] for a in dir(node_type) if a.startswith("_saved_"))
     return tuple(a for a in saved if a not in raw)
-
-
-def raw_saved(node: Any, field: str) -> list[Any] | Any:
-    """The ``SavedTensor`` (or list of them) of one field. It must not outlive ``node``.
-
-    Raises ``RuntimeError`` for a released Python ``Function``, the one kind that refuses.
-    """
-    return getattr(node, f"_raw_saved_{field}")
 
 
 def saved_value(node: Any, field: str) -> Any:
@@ -173,6 +199,36 @@ def storage_key(storage: torch.UntypedStorage) -> int:
         raise _unsupported("_cdata on storages") from None
 
 
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def plain_facts(tensor: torch.Tensor) -> tuple[Any, ...] | None:
+    """Shape, dtype, device, bytes, version, storage key and storage, of a tensor of one piece.
+
+    None for any other (and for inference tensors, which have no version): those need a closer look.
+    One call instead of ten, since a large graph has thousands of them.
+    """
+    if type(tensor) not in _PLAIN or tensor.is_nested or _functorch_wrapped(tensor):
+        return None
+    try:
+        storage = tensor.untyped_storage()
+        version = tensor._version
+    except (RuntimeError, NotImplementedError):
+        return None
+    dtype, device = tensor.dtype, tensor.device
+    return tensor.shape, dtype, device, tensor.nbytes, version, storage._cdata, storage
+
+
+def plain_key(tensor: torch.Tensor) -> int | None:
+    """The storage key alone, as :func:`plain_facts` has it; None where that is None."""
+    if type(tensor) not in _PLAIN or tensor.is_nested or _functorch_wrapped(tensor):
+        return None
+    try:
+        return tensor.untyped_storage()._cdata
+    except (RuntimeError, NotImplementedError):
+        return None
+
+
 def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:
     """Return the tensors that ``tensor`` is made of, or nothing when it is one piece."""
     if _functorch_wrapped(tensor):
@@ -201,8 +257,7 @@ _SPARSE_PARTS = {
 }
 
 
-def _functorch_wrapped(tensor: torch.Tensor) -> bool:
-    return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+_functorch_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 
 
 def derivatives_file() -> Path | None:
@@ -262,3 +317,26 @@ def allocation(event: Any) -> tuple[int, int, str] | None:
         return None
     change = event.typed[1]
     return change.ptr, change.alloc_size, str(change.device)
+
+
+# - ``torch.cuda.memory._record_memory_history`` and ``_snapshot``: what was asked of the caching
+#   allocator, to the byte; the profiler tells the rounded size of the block that it gave.
+
+
+def start_cuda_history() -> None:
+    """Have the caching allocator write down what it is asked for, without stack traces.
+
+    Raises ``RuntimeError`` when it does so already: a second start would throw that away.
+    """
+    recording = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+    if recording is not None and recording():
+        raise RuntimeError("the history of CUDA memory is being recorded already")
+    torch.cuda.memory._record_memory_history("all", context=None, clear_history=True)
+
+
+def stop_cuda_history(device: int) -> list[dict[str, Any]]:
+    """Stop that, and return what was written down for a device, in order."""
+    try:
+        return torch.cuda.memory._snapshot()["device_traces"][device]
+    finally:
+        torch.cuda.memory._record_memory_history(None)

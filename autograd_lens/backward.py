@@ -26,7 +26,8 @@ from .capture import capture, find_roots, no_tensor
 from .gradient import Gradient, describe
 from .graph import GradGraph
 from .names import Names
-from .saved import held, storages_of
+from .raw import rows, saves
+from .storages import Storages, storages_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,24 +228,25 @@ class _Recorder:
         index = step["node"]
         had = self._held[index]
         if had:
-            left = Counter(_held_keys(self._live[index]))
-            gone = [entry for entry in had if not left.get(entry)]
+            left = set(_held_keys(self._live[index]))
+            gone = [entry for entry in had if entry not in left]
             step["freed"] += tuple(dict.fromkeys(place for place, _, _ in gone))
             for _, key, size in gone:
                 self._uses[key] -= 1
                 if self._uses[key] == 0:
                     self.held_bytes -= size
-            self._held[index] = list(left)
+            self._held[index] = [entry for entry in had if entry in left]
             step["saved_bytes"] = self.held_bytes
 
 
 def _held_keys(node: Any) -> list[tuple[str, int, int]]:
     """Place, key and size of each storage that the saved tensors of ``node`` keep alive."""
-    return [
-        (place, _torch.storage_key(storage), storage.nbytes())
-        for place, storages in held(node).items()
-        for storage in storages
-    ]
+    if not saves(type(node)):
+        return []
+    storages = Storages()
+    read = rows(node, storages)
+    keys = list(storages.numbers)
+    return [(row[0], keys[n], storages.sizes[n]) for row in read for n in row[5]]
 
 
 def _memory(tensor: torch.Tensor | None) -> tuple[int, ...]:

@@ -17,7 +17,8 @@ from .formulas import formula
 from .gradient import small_values
 from .names import Names
 from .node import Edge, Leaf, Node, Output
-from .saved import Storages, read_saved, shape_of
+from .saved import read_saved
+from .storages import Storages, shape_of
 from .walk import Edges, engine_order
 
 
@@ -140,7 +141,7 @@ class _Describer:
         hooks: tuple[str, ...],
         sequence_nr: int,
     ) -> Node:
-        _, has_saved, has_attributes = _traits(type(node))
+        has_attributes = _traits(type(node))[1]
         name = label = node.name()
         if "::" in name:
             label = name.rpartition("::")[2]
@@ -158,7 +159,7 @@ class _Describer:
             sequence_nr if sequence_nr < 2**63 else None,
             formula(name),
             hooks,
-            read_saved(node, self._storages) if has_saved else (),
+            read_saved(node, self._storages),
             self._alike.setdefault(kept := _attributes(node), kept) if has_attributes else (),
             self._outputs(node),
             no_grad_inputs,
@@ -190,15 +191,15 @@ def kind_of(node: Any) -> str:
 
 
 @cache
-def _traits(kind: type) -> tuple[str, bool, bool]:
-    """What nodes of this class have in common: kind, whether they save, whether they keep more."""
+def _traits(kind: type) -> tuple[str, bool]:
+    """What nodes of this class have in common: kind, and whether they keep more than tensors."""
     python = issubclass(kind, torch.autograd.function.BackwardCFunction)
     if python:
         word = "compiled" if kind.__name__ == "CompiledFunctionBackward" else "custom"
     else:
         special = {"AccumulateGrad": "leaf", "CopySlices": "c++", "CppFunction": "c++"}
         word = special.get(kind.__name__, "op")
-    return word, python or bool(_torch.raw_fields(kind)), bool(_torch.plain_fields(kind))
+    return word, bool(_torch.plain_fields(kind))
 
 
 def _storage_names(nodes: tuple[Node, ...], known: Names, storages: Storages) -> dict[int, str]:

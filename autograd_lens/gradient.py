@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from . import _torch
-from .saved import shape_of
+from .storages import shape_of
 
 SMALL = 16
 """Gradients of at most so many elements are taken value by value."""

@@ -1,7 +1,15 @@
-"""Makes the ledger of :mod:`autograd_lens.saved_tensors` from live nodes."""
+"""Reads the ledger of :mod:`autograd_lens.saved_tensors` from live nodes.
+
+The reading is a list of tuples, made in one pass over the nodes and complete: numbers and names, no
+node and no tensor. What takes longer and needs no node is done when it is asked for: engine order,
+modules, entries.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -10,142 +18,199 @@ from . import _gc, _torch
 from .capture import find_roots, kind_of
 from .modules import modules_by_node
 from .names import Names
-from .saved import Saved, Storages, read_saved, storages_of
-from .saved_tensors import OpaqueNode, SavedEntry, SavedTensors
-from .walk import Edges, engine_order
+from .raw import Row, rows, saves
+from .storages import Storages
+from .walk import UNGUARDED, Found, discover, engine_order
+
+Whose = tuple[str, "str | None"]
+"""Role of a storage, and the name of what lies in it."""
 
 
-def read(outputs: Any, names: Any, inputs: list[tuple[str, torch.Tensor]]) -> SavedTensors:
-    """Read the ledger; see :func:`autograd_lens.saved_tensors.saved_tensors`."""
+@dataclass(frozen=True)
+class Reading:
+    """What was read from a graph. Nodes are numbered as they were met.
+
+    Attributes:
+        rows: ``(node, row)`` for each place that is or was filled.
+        names: ``grad_fn.name()`` of each node.
+        found: the graph in numbers.
+        sizes: bytes of each storage. owners: whose it is, unless it is a nameless activation.
+        leaves: the nodes of leaves. leaf_of: by storage, the leaf that lies in it.
+        opaque: the nodes that can't be seen.
+        leaf_names: by node, the names of a leaf's parameter; None where no Module was given.
+    """
+
+    rows: Sequence[tuple[int, Row]]
+    names: Sequence[str]
+    found: Found
+    sizes: Sequence[int]
+    owners: Mapping[int, Whose]
+    leaves: Sequence[int]
+    leaf_of: Mapping[int, int]
+    opaque: Sequence[int]
+    leaf_names: Mapping[int, Sequence[str]] | None
+
+    def role(self, storage: int) -> str:
+        """The role of a storage."""
+        whose = self.owners.get(storage)
+        return "activation" if whose is None else whose[0]
+
+    def owner(self, storage: int) -> str | None:
+        """The reader's name for what lies in a storage; a leaf without one is numbered."""
+        name = self.owners.get(storage, ("", None))[1]
+        if name is None and storage in self.leaf_of:
+            name = f"leaf {self._ordinals[self.leaf_of[storage]]}"
+        return name
+
+    @cached_property
+    def _ordinals(self) -> dict[int, int]:
+        """Leaves are counted as ``lens.graph`` counts them."""
+        in_order = sorted(self.leaves, key=self.ranks.__getitem__)
+        return {node: k for k, node in enumerate(in_order, 1)}
+
+    @cached_property
+    def ranks(self) -> list[int]:
+        """The index of each node in engine order."""
+        ranks = [0] * len(self.names)
+        for index, number in enumerate(self._ordered[0]):
+            ranks[number] = index
+        return ranks
+
+    @cached_property
+    def modules(self) -> list[str] | None:
+        """The module of each node, by its index in engine order."""
+        if self.leaf_names is None:
+            return None
+        order, edges, _ = self._ordered
+        leaves = {self.ranks[number]: names for number, names in self.leaf_names.items()}
+        return modules_by_node([self.names[number] for number in order], edges, leaves)
+
+    @cached_property
+    def _ordered(self) -> Any:
+        return self.found.in_engine_order()
+
+
+def read(outputs: Any, names: Any, inputs: Sequence[tuple[str, torch.Tensor]]) -> Reading:
+    """Read the graph; see :func:`autograd_lens.saved_tensors.saved_tensors` for the arguments."""
     known = Names(names)
-    roots, _ = find_roots(outputs)
+    given, _ = find_roots(outputs)
     _torch.require()
+    roots = [node for node, _ in given]
     with _gc.paused():
-        live, edges = engine_order(node for node, _ in roots)
-        storages = Storages()
-        saved = [
-            (number, one) for number, node in enumerate(live) for one in read_saved(node, storages)
-        ]
-        leaves = {
-            number: node.variable
-            for number, node in enumerate(live)
-            if type(node).__name__ == "AccumulateGrad" and node.variable is not None
-        }
-        owners = _owners(storages, known, inputs, leaves, names)
-        modules = _modules(live, edges, leaves, known, names)
-        entries = []
-        for number, one in saved:
-            if one.kind or one.freed:
-                name = live[number].name()
-                module = modules[number] if modules else None
-                entries.append(_entry(number, name, module, one, owners))
-        opaque = tuple(
-            OpaqueNode(number, node.name(), "a C++ node that shows nothing of what it saved")
-            for number, node in enumerate(live)
-            if kind_of(node) == "opaque"
-        )
-        roles = tuple(owners.get(n, ("activation", None))[0] for n in range(len(storages.sizes)))
-        return SavedTensors(tuple(entries), opaque, tuple(storages.sizes), roles, len(live))
+        live, reading, further = _read(roots, known, inputs, names)
+        asked = set(live) if further else set()
+        while further:  # a kept tensor has a graph that no edge leads to
+            roots += further
+            _, reading, further = _read(roots, known, inputs, names, asked)
+    return reading
 
 
-def _entry(
-    number: int,
-    name: str,
-    module: str | None,
-    saved: Saved,
-    owners: dict[int, tuple[str, str | None]],
-) -> SavedEntry:
-    whose = [owners.get(n, ("activation", None)) for n in saved.storages]
-    role = None
-    if saved.kind:
-        role = next(
-            (r for r, _ in whose if r == "activation"), whose[0][0] if whose else "activation"
-        )
-    return SavedEntry(
-        number,
-        name,
-        name.rpartition("::")[2],
-        module,
-        saved.field,
-        saved.shape,
-        saved.dtype,
-        saved.device,
-        saved.bytes,
-        saved.storages,
-        saved.storage_bytes,
-        role,
-        next((owner for _, owner in whose if owner), None),
-        saved.saved_version,
-        saved.version,
-        saved.freed,
-        saved.packed,
-        saved.kind,
-    )
-
-
-def _owners(
-    storages: Storages,
+def _read(
+    roots: Sequence[Any],
     known: Names,
-    inputs: list[tuple[str, torch.Tensor]],
-    leaves: dict[int, torch.Tensor],
+    inputs: Sequence[tuple[str, torch.Tensor]],
     names: Any,
-) -> dict[int, tuple[str, str | None]]:
-    """Role and name of the storages that are not plain activations. The first claim counts."""
-    owners: dict[int, tuple[str, str | None]] = {}
-    titles: dict[int, list[str]] = {}
-    parameters = {id(t) for t in leaves.values()}
-    given = {id(tensor) for _, tensor in inputs}
-    buffers: set[int] = set()
+    asked: set[Any] | None = None,
+) -> tuple[list[Any], Reading, list[Any]]:
+    """Read the graph below ``roots``; return also its nodes, and those outside that it keeps alive.
+
+    If ``asked`` is given, only leaves among those nodes are parameters.
+    """
+    live, found = discover(roots)
+    storages = Storages()
+    taken: list[tuple[int, Row]] = []
+    names_of: list[str] = []
+    leaves: dict[int, torch.Tensor] = {}
+    opaque: list[int] = []
+    traits: dict[type, tuple[str, str, bool]] = {}
+    for number, node in enumerate(live):
+        kind = type(node)
+        trait = traits.get(kind)
+        if trait is None:
+            trait = traits[kind] = (node.name(), kind_of(node), saves(kind))
+        name, word, keeps = trait
+        if word == "leaf":
+            if node.variable is not None and (asked is None or node in asked):
+                leaves[number] = node.variable
+        elif keeps:
+            for row in rows(node, storages):
+                if row[10] or row[8]:  # it is, or was, filled
+                    taken.append((number, row))
+        elif kind.__name__ in ("CppFunction", "CopySlices"):  # one class, many names
+            name = node.name()
+            if kind_of(node) == "opaque":
+                opaque.append(number)
+        names_of.append(name)
+    if len(live) > UNGUARDED:
+        engine_order(roots)
+    leaf_names = None
     if isinstance(names, torch.nn.Module):
-        parameters |= {id(t) for t in names.parameters()}
-        buffers = {id(t) for t in names.buffers()}
-
-    def claim(tensor: torch.Tensor, role: str | None, name: str | None) -> None:
-        for storage in storages_of(tensor):
-            number = storages.numbers.get(_torch.storage_key(storage))
-            if number is None:
-                continue
-            if name and name not in titles.setdefault(number, []):
-                titles[number].append(name)
-            if role:
-                owners.setdefault(number, (role, None))
-
-    for name, tensor in known.pairs:
-        if id(tensor) in buffers:
-            claim(tensor, "buffer", name)
-        elif isinstance(tensor, torch.nn.Parameter) or (
-            id(tensor) in parameters and id(tensor) not in given
-        ):
-            claim(tensor, "parameter", name)
-        else:
-            claim(tensor, None, name)
-    for name, tensor in inputs:
-        role = "parameter" if isinstance(tensor, torch.nn.Parameter) else "input"
-        claim(tensor, role, known.of(tensor) or name)
-    unnamed = 0
-    for leaf in leaves.values():
-        unnamed_leaf = known.of(leaf) is None and id(leaf) not in given
-        unnamed += unnamed_leaf
-        claim(leaf, "parameter", f"leaf {unnamed}" if unnamed_leaf else None)
-    return {
-        number: (
-            owners.get(number, ("activation", None))[0],
-            " = ".join(titles.get(number, [])) or None,
-        )
-        for number in {*owners, *titles}
-    }
-
-
-def _modules(
-    live: list[Any], edges: Edges, leaves: dict[int, torch.Tensor], known: Names, names: Any
-) -> list[str] | None:
-    if not isinstance(names, torch.nn.Module):
-        return None
-    paths: dict[int, list[str]] = {}
-    for name, tensor in known.pairs:
-        paths.setdefault(id(tensor), []).append(name)
-    return modules_by_node(
-        [node.name() for node in live],
-        edges,
-        {number: paths[id(leaf)] for number, leaf in leaves.items() if id(leaf) in paths},
+        leaf_names = {n: known.all_of(leaf) for n, leaf in leaves.items() if known.of(leaf)}
+    owners = _Owners(storages, known, inputs, leaves, names)
+    reading = Reading(
+        taken,
+        names_of,
+        found,
+        storages.sizes,
+        owners.found(),
+        list(leaves),
+        owners.leaf_of,
+        opaque,
+        leaf_names,
     )
+    inside = set(live) if storages.further else ()
+    return live, reading, [node for node in dict.fromkeys(storages.further) if node not in inside]
+
+
+class _Owners:
+    """Finds whose memory a storage is. The first claim to a role counts; names add up."""
+
+    def __init__(
+        self,
+        storages: Storages,
+        known: Names,
+        inputs: Sequence[tuple[str, torch.Tensor]],
+        leaves: Mapping[int, torch.Tensor],
+        names: Any,
+    ):
+        self._storages = storages
+        self._roles: dict[int, str] = {}
+        self._titles: dict[int, dict[str, None]] = {}
+        given = {id(tensor) for _, tensor in inputs}
+        parameters = {id(leaf) for leaf in leaves.values()} - given
+        buffers: set[int] = set()
+        if isinstance(names, torch.nn.Module):
+            buffers = {id(buffer) for buffer in names.buffers()}
+        for name, tensor in known.pairs:
+            if id(tensor) in buffers:
+                self._claim(tensor, "buffer", name)
+            elif id(tensor) in parameters or isinstance(tensor, torch.nn.Parameter):
+                self._claim(tensor, "parameter", name)
+            else:
+                self._claim(tensor, None, name)
+        for name, tensor in inputs:
+            role = "parameter" if isinstance(tensor, torch.nn.Parameter) else "input"
+            self._claim(tensor, role, known.of(tensor) or name)
+        self.leaf_of: dict[int, int] = {}
+        for node, leaf in leaves.items():
+            for number in storages.met(leaf):
+                self._roles.setdefault(number, "parameter")
+                self.leaf_of.setdefault(number, node)
+
+    def _claim(self, tensor: torch.Tensor, role: str | None, name: str | None) -> None:
+        for number in self._storages.met(tensor):
+            if name:
+                self._titles.setdefault(number, {})[name] = None
+            if role:
+                self._roles.setdefault(number, role)
+
+    def found(self) -> dict[int, Whose]:
+        """By storage, its role and the names of what lies in it."""
+        numbers = dict.fromkeys([*self._roles, *self._titles])
+        return {
+            number: (
+                self._roles.get(number, "activation"),
+                " = ".join(self._titles.get(number, ())) or None,
+            )
+            for number in numbers
+        }

@@ -7,7 +7,7 @@ found is temporary, or kept if it is still there at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import torch
@@ -89,13 +89,13 @@ class Account:
 
 
 def account(
-    stream: Iterable[Change | Mark | Border], snapshots: Sequence[Claims | Gone], before: Claims
+    stream: Iterable[Change | Mark | Border], snapshots: Mapping[int, Claims | Gone], before: Claims
 ) -> Account:
     """Follow every block through ``stream``.
 
     Args:
         stream: the events in order of time.
-        snapshots: what each mark found.
+        snapshots: what each mark found, by its number.
         before: what was there at the start.
     """
     clerk = _Clerk(before)
@@ -104,12 +104,10 @@ def account(
             clerk.change(event)
         elif isinstance(event, Border):
             clerk.border(event)
-        elif event.number < len(snapshots):
-            found = snapshots[event.number]
-            if isinstance(found, Gone):
-                clerk.gone(found.address)
-            else:
-                clerk.claims(found)
+        elif isinstance(found := snapshots[event.number], Gone):
+            clerk.gone(found.address)
+        else:
+            clerk.claims(found)
     return clerk.closed()
 
 
@@ -171,13 +169,13 @@ class _Clerk:
 
     def _starting_gradients(self) -> None:
         """The ones that a backward starts from are made just before it, and freed just after."""
-        for number in range(1, len(self.phases)):
+        spans: dict[int, tuple[int, int]] = {}
+        for k, (_, phase, _, _) in enumerate(self.events):
+            spans[phase] = spans.get(phase, (k, k))[0], k
+        for number, (start, stop) in spans.items():
             if self.phases[number] != "backward":
                 continue
-            mine = [k for k, event in enumerate(self.events) if event[1] == number]
-            if not mine:
-                continue
-            first, last, ones = mine[0] - 1, mine[-1] + 1, set()
+            first, last, ones = start - 1, stop + 1, set()
             while first >= 0 and self.events[first][0] == _ONES and self.events[first][3] > 0:
                 ones.add(self.events[first][2])
                 first -= 1

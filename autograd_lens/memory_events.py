@@ -16,6 +16,7 @@ import torch
 from torch.profiler import record_function
 
 from . import _torch
+from .progress import Progress
 
 BACKWARD = "autograd_lens: backward"
 _MARK = "autograd_lens: mark "
@@ -64,28 +65,38 @@ def backward_range() -> record_function:
     return record_function(BACKWARD)
 
 
-def stream(profile: torch.profiler.profile, device: str) -> list[Change | Mark | Border]:
+def stream(
+    profile: torch.profiler.profile, device: str, state: Progress
+) -> list[Change | Mark | Border]:
     """Return the events of a finished profile in order of time; changes of ``device`` only."""
     timed: list[tuple[int, Change | Mark | Border]] = []
-    pending = [(root, "") for root in _torch.event_tree(profile)]
-    while pending:
-        event, op = pending.pop()
-        change = _torch.allocation(event)
-        if change is not None:
-            address, size, where = change
-            if size and where == device:
-                timed.append((event.start_time_ns, Change(address, size, op)))
-        elif event.name.startswith(_MARK):
-            timed.append((event.start_time_ns, Mark(int(event.name[len(_MARK) :]))))
-        else:
-            phase = _phase(event.name)
-            if phase:
-                timed.append((event.start_time_ns, Border(phase, True)))
-                timed.append((event.end_time_ns, Border(phase, False)))
+    roots = _torch.event_tree(profile)
+    state.total = len(roots)
+    for state.done, root in enumerate(roots):
+        pending = [(root, "")]
+        while pending:
+            event, op = pending.pop()
+            timed += _read(event, op, device)
             inside = _op(event, op)
             pending += [(child, inside) for child in event.children]
     timed.sort(key=lambda pair: pair[0])
     return [event for _, event in timed]
+
+
+def _read(event: Any, op: str, device: str) -> list[tuple[int, Change | Mark | Border]]:
+    """What one event of the profiler means here, with its times."""
+    change = _torch.allocation(event)
+    if change is not None:
+        address, size, where = change
+        mine = size and where == device
+        return [(event.start_time_ns, Change(address, size, op))] if mine else []
+    if event.name.startswith(_MARK):
+        return [(event.start_time_ns, Mark(int(event.name[len(_MARK) :])))]
+    phase = _phase(event.name)
+    if not phase:
+        return []
+    ends = (event.start_time_ns, True), (event.end_time_ns, False)
+    return [(time, Border(phase, begins)) for time, begins in ends]
 
 
 def _phase(name: str) -> str:

@@ -7,6 +7,7 @@ while it runs is not found.
 
 from __future__ import annotations
 
+import dis
 import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
@@ -16,27 +17,33 @@ import torch
 
 Found = torch.Tensor | torch.nn.Module | torch.optim.Optimizer
 
+MOST = 10_000
+"""A collection with more entries is taken for data and not searched."""
+
 
 def reach(
     fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
 ) -> Iterator[tuple[str, Found, bool]]:
     """Yield ``(name, tensor, module or optimizer, was it an argument)``, each object once."""
-    met: set[int] = set()
+    met: dict[int, Any] = {}  # with the objects: the id of one that is gone is used again
+    home = _home(fn)
     given = [(name, value, True) for name, value in _arguments(fn, args, options)]
     pending = [(getattr(fn, "__name__", ""), fn, False), *reversed(given)]
     while pending:
         name, value, argument = pending.pop()
         if id(value) in met:
             continue
-        met.add(id(value))
+        met[id(value)] = value
         if isinstance(value, Found):
             yield name, value, argument
+        elif isinstance(value, (Mapping, list, tuple)) and len(value) > MOST:
+            continue
         elif isinstance(value, Mapping):
             pending += [(f"{name}[{key!r}]", one, argument) for key, one in value.items()]
         elif isinstance(value, (list, tuple)):
             pending += [(f"{name}[{key}]", one, argument) for key, one in enumerate(value)]
         elif callable(value):
-            pending += [(name, one, False) for name, one in _behind(value, fn)]
+            pending += [(name, one, False) for name, one in _behind(value, home)]
 
 
 def _arguments(
@@ -44,11 +51,20 @@ def _arguments(
 ) -> list[tuple[str, Any]]:
     code = getattr(fn, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if code is not None else ()
+    if isinstance(fn, types.MethodType):
+        names = names[1:]  # the object is bound already
     words = [names[k] if k < len(names) else f"args[{k}]" for k in range(len(args))]
     return [*zip(words, args, strict=True), *options.items()]
 
 
-def _behind(value: Any, fn: Any) -> list[tuple[str, Any]]:
+def _home(fn: Any) -> str:
+    """The module in which the function itself is written."""
+    while isinstance(fn, functools.partial):
+        fn = fn.func
+    return getattr(fn, "__module__", "")
+
+
+def _behind(value: Any, home: str) -> list[tuple[str, Any]]:
     """What a function refers to, by the names it uses."""
     if isinstance(value, functools.partial):
         return [("", value.func), *_arguments(value.func, value.args, value.keywords)]
@@ -57,7 +73,7 @@ def _behind(value: Any, fn: Any) -> list[tuple[str, Any]]:
         return [("self", value.__self__), ("", value.__func__), *of_object.items()]
     if not isinstance(value, types.FunctionType):
         return []
-    if value is not fn and value.__module__ != getattr(fn, "__module__", None):
+    if value.__module__ != home:
         return []  # code of a library, whose globals are many
     found = []
     for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
@@ -68,7 +84,15 @@ def _behind(value: Any, fn: Any) -> list[tuple[str, Any]]:
     codes = [value.__code__]
     for code in codes:  # grows: functions that are defined inside
         codes += [const for const in code.co_consts if isinstance(const, types.CodeType)]
-        names = [name for name in code.co_names if name in value.__globals__]
-        found += [(name, value.__globals__[name]) for name in names]
+        found += [(name, value.__globals__[name]) for name in _globals(code, value.__globals__)]
     defaults = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values()]
     return found + [("default", one) for one in defaults]
+
+
+def _globals(code: types.CodeType, known: Mapping[str, Any]) -> list[str]:
+    """Global names that the code reads, and not those of attributes, as ``co_names`` has."""
+    read = [one.argval for one in dis.get_instructions(code) if one.opname in _READS]
+    return [name for name in dict.fromkeys(read) if name in known]
+
+
+_READS = ("LOAD_GLOBAL", "LOAD_NAME")

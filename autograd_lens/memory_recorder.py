@@ -6,6 +6,7 @@ around the engine, the optimizers' hooks, and the finalizers on older memory.
 
 from __future__ import annotations
 
+import itertools
 import threading
 import warnings
 import weakref
@@ -22,9 +23,12 @@ from torch.profiler import ProfilerActivity
 
 from . import _torch
 from .memory_blocks import Gone
+from .memory_cuda import with_requested_sizes
 from .memory_events import Border, Change, Mark, backward_range, mark, stream
 from .memory_reach import reach
 from .memory_roles import Claims, Roles
+from .names import Names
+from .progress import progress
 
 _only_one = threading.Lock()
 
@@ -35,22 +39,35 @@ def record(
     options: Mapping[str, Any],
     names: Any,
     device: Any,
-) -> tuple[str, list[Change | Mark | Border], list[Claims | Gone], Claims]:
+) -> tuple[str, list[Change | Mark | Border], dict[int, Claims | Gone], Claims]:
     """Call ``fn`` and return the device, the events, the snapshots, and what was there before."""
-    found = list(reach(fn, args, options))
+    known = Names(names)
+    found = [*_given(names, known), *reach(fn, args, options)]
     where = device_of(found, device)
-    if _torch.profiling():
-        raise RuntimeError("a profiler runs in this thread, and record_memory needs its own")
     if not _only_one.acquire(blocking=False):
         raise RuntimeError("record_memory is recording already: one recording at a time")
     try:
-        watch = _Watch(where, names)
+        if _torch.profiling():
+            raise RuntimeError("a profiler runs in this thread, and record_memory needs its own")
+        watch = _Watch(where, known)
         before = _before(found, watch.roles)
-        del found
-        profile = watch.call(fn, args, options)
-        return where, stream(profile, where), watch.snapshots, before
+        del found, known  # nothing of the reader's is kept alive while it runs
+        with progress("record_memory runs fn") as state:
+            profile, trace = watch.call(fn, args, options)
+            state.doing = "record_memory reads events"
+            events = stream(profile, where, state)
+        if where != "cpu":
+            events = with_requested_sizes(events, trace)
+        return where, events, watch.snapshots, before
     finally:
         _only_one.release()
+
+
+def _given(names: Any, known: Names) -> list[tuple[str, Any, bool]]:
+    """What ``names`` tells of, in the form of :func:`reach`."""
+    if isinstance(names, torch.nn.Module):
+        return [("", names, False)]
+    return [(name, tensor, False) for name, tensor in known.pairs]
 
 
 def device_of(found: list[Any], device: Any) -> str:
@@ -65,7 +82,10 @@ def device_of(found: list[Any], device: Any) -> str:
         cuda = {one for one in devices if one.type == "cuda"}
         chosen = cuda.pop() if len(cuda) == 1 else torch.device("cpu")
     elif isinstance(device, (str, torch.device)):
-        chosen = torch.device(device)
+        try:
+            chosen = torch.device(device)
+        except RuntimeError:
+            raise ValueError(f'device must be "cpu" or "cuda", not {device!r}') from None
     else:
         raise TypeError(f'device must be "cpu" or "cuda", not {type(device).__name__}')
     if chosen.type == "cuda":
@@ -89,7 +109,8 @@ def _tensors(one: Any) -> list[torch.Tensor]:
 def _before(found: list[Any], roles: Roles) -> Claims:
     """Claim what the function can reach: modules first, since a name in a module says most."""
     claims: Claims = {}
-    modules = [(name, one) for name, one, _ in found if isinstance(one, torch.nn.Module)]
+    met = {id(one): (name, one) for name, one, _ in found if isinstance(one, torch.nn.Module)}
+    modules = list(met.values())
     for name, module in modules:
         prefix = f"{name}." if len(modules) > 1 and name else ""
         for place, tensor in [*module.named_parameters(), *module.named_buffers()]:
@@ -118,20 +139,22 @@ def _before(found: list[Any], roles: Roles) -> Claims:
 class _Watch:
     """What stands around the function while it runs."""
 
-    def __init__(self, device: str, names: Any):
-        self.roles = Roles(device, names, self._met)
-        self.snapshots: list[Claims | Gone] = []
+    def __init__(self, device: str, known: Names):
+        self.roles = Roles(device, known, self._met)
+        self.snapshots: dict[int, Claims | Gone] = {}
+        self.numbers = itertools.count()
         self.finalizers: dict[int, weakref.finalize] = {}
         self.runs = False
 
     def call(
         self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
-    ) -> torch.profiler.profile:
-        """Run ``fn`` under the profiler; return that, stopped."""
+    ) -> tuple[torch.profiler.profile, list[Any]]:
+        """Run ``fn`` under the profiler; return that, stopped, and the history of CUDA memory."""
         before, after = self._step_begins, self._step_ended
         profile = torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True)
         with ExitStack() as stack:
             stack.callback(self._let_go)
+            trace = stack.enter_context(_history(self.roles.device))
             stack.enter_context(_quiet(profile))
             stack.enter_context(_torch.watched_backward(self._backward))
             stack.callback(register_optimizer_step_pre_hook(before).remove)
@@ -139,7 +162,7 @@ class _Watch:
             self.runs = True
             result = fn(*args, **options)
             self._last(result)
-        return profile
+        return profile, trace
 
     def _met(self, role: str, address: int, storage: torch.UntypedStorage) -> None:
         """Watch for the end of memory that may be older than the profiler, which won't tell."""
@@ -151,8 +174,9 @@ class _Watch:
             self._mark(Gone(address))
 
     def _mark(self, found: Claims | Gone) -> None:
-        self.snapshots.append(found)
-        mark(len(self.snapshots) - 1)
+        number = next(self.numbers)  # not a length: a finalizer may run at any moment
+        self.snapshots[number] = found
+        mark(number)
 
     def _backward(self, run: Callable[[], Any], outputs: Any) -> Any:
         claims: Claims = {}
@@ -188,6 +212,20 @@ class _Watch:
         self.runs = False
         for finalizer in self.finalizers.values():
             finalizer.detach()
+
+
+@contextmanager
+def _history(device: str) -> Iterator[list[Any]]:
+    """The allocator's own record of a CUDA device, in the list when the block has ended."""
+    trace: list[Any] = []
+    if device == "cpu":
+        yield trace
+        return
+    _torch.start_cuda_history()
+    try:
+        yield trace
+    finally:
+        trace += _torch.stop_cuda_history(torch.device(device).index)
 
 
 @contextmanager

@@ -16,7 +16,8 @@ import torch
 
 from . import _torch
 from .names import Names
-from .saved import raw_entries, shape_of, storages_of
+from .raw import kept_by
+from .storages import shape_of, storages_of
 from .walk import engine_order
 
 ROLES = (
@@ -51,14 +52,14 @@ class Roles:
     """Takes snapshots on one device, and remembers parameters and their names, weakly."""
 
     def __init__(
-        self, device: str, names: Any, met: Callable[[str, int, torch.UntypedStorage], None]
+        self, device: str, known: Names, met: Callable[[str, int, torch.UntypedStorage], None]
     ):
         """Take the names, and a function to tell of each storage: role, address, storage."""
         self.device = device
         self.met = met
         self._named: dict[int, tuple[weakref.ref, str]] = {}
         self._leaves: dict[int, weakref.ref] = {}
-        for name, tensor in Names(names).pairs:
+        for name, tensor in known.pairs:
             self.name(tensor, name)
 
     def name(self, tensor: torch.Tensor, name: str) -> None:
@@ -110,10 +111,10 @@ class Roles:
         nodes = engine_order(roots)[0] if roots else []
         leaves = [node.variable for node in nodes if hasattr(node, "variable")]
         self.parameters([*leaves, *(t for t in tensors if t.requires_grad and t.is_leaf)], claims)
+        hooks: set[int] = set()
         for node in nodes:
-            for place, data in raw_entries(node):
-                for tensor in _torch.tensors_in(data):
-                    self.tensor("activation", tensor, f"{node.name()}.{place}", claims)
+            for place, tensor in kept_by(node, hooks):
+                self.tensor("activation", tensor, f"{node.name()}.{place}", claims)
 
     def tensor(self, role: str, tensor: torch.Tensor, name: str, claims: Claims) -> None:
         """Claim every storage behind ``tensor``."""

@@ -40,6 +40,10 @@ class Names:
         """The name of this very tensor object, or None."""
         return _joined(self._by_id.get(id(tensor)))
 
+    def all_of(self, tensor: torch.Tensor) -> list[str]:
+        """Every name of this very tensor object."""
+        return list(self._by_id.get(id(tensor), ()))
+
     def at(self, node: Any, output_nr: int) -> str | None:
         """The name of the tensor that output ``output_nr`` of ``node`` belongs to, or None."""
         return _joined(self._by_edge.get((node, output_nr))) if self._by_edge else None

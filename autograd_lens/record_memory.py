@@ -5,6 +5,12 @@ storages that parameters, gradients, optimizer state and graph have when it matt
 function runs, when a backward begins and ends, around an optimizer's step, and at the end.
 Nothing needs to be told: the backward and the optimizers are found when they run.
 
+Roles: ``parameter`` (of a module or an optimizer, or a leaf that requires grad), ``buffer``,
+``input`` (a tensor that ``fn`` was given or refers to, or older memory that a graph saved),
+``optimizer`` (state), ``gradient`` (``.grad``, and what ``torch.autograd.grad`` returned),
+``activation`` (what a graph that goes backward keeps when it starts, or the one that was returned),
+``temporary`` (none of these, and freed again) and ``kept`` (none of these, and still there).
+
 What is counted is memory that PyTorch's allocator handed out while the function ran, and what was
 known of before. Not seen: memory that libraries allocate themselves (oneDNN's scratch memory,
 NumPy arrays), allocations of other threads than the caller's and the engine's, and what
@@ -190,7 +196,12 @@ def record_memory(
     """Call ``fn(*args, **options)`` and return what lived in memory meanwhile.
 
     ``fn`` may do anything: a forward, a whole training step, several of them. What it returns is
-    let go afterwards, and the recording keeps no tensor.
+    let go afterwards, and the recording keeps no tensor. What takes more than a second shows a bar.
+
+    Import the lens before ``torch``: else PyTorch says on stderr, once, when memory goes that is
+    older than the recording. Memory by role does not depend on the number of threads, but the
+    number of events may, and so may the peak: in the backward of a convolution, in
+    ``scaled_dot_product_attention`` and in bfloat16 products on a CPU.
 
     Args:
         fn: the function. Modules, optimizers and tensors that its arguments or its variables lead

@@ -9,19 +9,26 @@ pins all rows. A storage that several nodes saved counts once.
 
 Not known: which tensors were inputs (the caller gives them), and which module ran a node that uses
 no parameter (see :mod:`autograd_lens.modules`). Not visible from Python: what ``CopySlices`` and
-``_foreach_*`` nodes saved; they are listed in :attr:`SavedTensors.opaque`.
+``_foreach_*`` nodes saved. They are listed in :attr:`SavedTensors.opaque`; how much that is, the
+graph does not tell. A checkpoint's random state is seen, in the closure of its hook.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import torch
 
 from . import _torch
 from .base import View
+from .ledger import Reading, read
+from .raw import Row
+from .saved import saved_from
 
 ROLES = ("activation", "parameter", "buffer", "input")
 """Whose memory a saved tensor is; an activation is what is none of the others."""
@@ -84,6 +91,25 @@ class SavedEntry:
         return row
 
 
+ORDERS: dict[str, Callable[[SavedEntry], Any]] = {
+    "node": lambda entry: entry.node,
+    "bytes": lambda entry: -entry.storage_bytes,
+    "name": lambda entry: entry.label,
+    "module": lambda entry: natural(entry.module or ""),
+    "role": lambda entry: ROLES.index(entry.role) if entry.role else len(ROLES),
+    "field": lambda entry: entry.field,
+    "dtype": lambda entry: str(entry.dtype),
+}
+"""Orders of the entries by name; within one, that of the engine."""
+
+
+def natural(text: str) -> list[tuple[int, str]]:
+    """A key that sorts ``blocks.2`` before ``blocks.10``."""
+    return [
+        (int(part or 0), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", text)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class OpaqueNode:
     """A node that saved what can't be seen.
@@ -120,7 +146,6 @@ class SavedGroup:
     by_role: dict[str, int]
 
 
-@dataclass(frozen=True, repr=False)
 class SavedTensors(View):
     """What a graph keeps alive.
 
@@ -133,15 +158,79 @@ class SavedTensors(View):
         by: in which order the entries are.
     """
 
-    entries: tuple[SavedEntry, ...]
-    opaque: tuple[OpaqueNode, ...]
-    storages: tuple[int, ...]
-    roles: tuple[str, ...]
-    nodes: int
-    by: str = "node"
+    def __init__(self, reading: Reading, by: str = "node"):
+        self._reading = reading
+        self.by = by
+        self.nodes = len(reading.names)
+
+    @cached_property
+    def _rows(self) -> list[tuple[int, Row]]:
+        """Node in engine order, row; numbers of storages are those of the reading."""
+        ranks = self._reading.ranks
+        return sorted(((ranks[n], row) for n, row in self._reading.rows), key=itemgetter(0))
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """The number of each storage of the reading, counted in the order of the rows."""
+        met = dict.fromkeys(number for _, row in self._rows for number in row[5])
+        return {number: k for k, number in enumerate(met)}
+
+    @cached_property
+    def storages(self) -> tuple[int, ...]:
+        """Size in bytes of each storage, by its number."""
+        return tuple(self._reading.sizes[number] for number in self._numbers)
+
+    @cached_property
+    def roles(self) -> tuple[str, ...]:
+        """Role of each storage, by its number."""
+        return tuple(map(self._reading.role, self._numbers))
+
+    @cached_property
+    def entries(self) -> tuple[SavedEntry, ...]:
+        """One for each tensor that a node keeps or has let go, in the order ``by``."""
+        names = dict(zip(self._reading.ranks, self._reading.names, strict=True))
+        entries = [self._entry(node, names[node], row) for node, row in self._rows]
+        return tuple(sorted(entries, key=ORDERS[self.by]))
+
+    def _entry(self, node: int, name: str, row: Row) -> SavedEntry:
+        reading = self._reading
+        saved = saved_from(row, reading.sizes)
+        roles = [reading.role(number) for number in saved.storages] or ["activation"]
+        owners = filter(None, map(reading.owner, saved.storages))
+        return SavedEntry(
+            node=node,
+            name=name,
+            label=name.rpartition("::")[2],
+            module=reading.modules[node] if reading.modules else None,
+            field=saved.field,
+            shape=saved.shape,
+            dtype=saved.dtype,
+            device=saved.device,
+            bytes=saved.bytes,
+            storages=tuple(self._numbers[n] for n in saved.storages),
+            storage_bytes=saved.storage_bytes,
+            role=None if saved.empty else min(roles, key=ROLES.index),
+            owner=next(owners, None),
+            saved_version=saved.saved_version,
+            version=saved.version,
+            freed=saved.freed,
+            packed=saved.packed,
+            kind=saved.kind,
+        )
+
+    @cached_property
+    def opaque(self) -> tuple[OpaqueNode, ...]:
+        """The nodes that can't be seen, in engine order."""
+        ranks, names = self._reading.ranks, self._reading.names
+        why = "a C++ node that shows nothing of what it saved"
+        return tuple(
+            OpaqueNode(*one, why)
+            for one in sorted((ranks[n], names[n]) for n in self._reading.opaque)
+        )
 
     def _bytes(self, role: str) -> int:
-        return sum(n for n, its in zip(self.storages, self.roles, strict=True) if its == role)
+        reading = self._reading
+        return sum(n for k, n in enumerate(reading.sizes) if reading.role(k) == role)
 
     @property
     def activation_bytes(self) -> int:
@@ -166,7 +255,7 @@ class SavedTensors(View):
     @property
     def total_bytes(self) -> int:
         """Bytes of everything that the graph keeps alive."""
-        return sum(self.storages)
+        return sum(self._reading.sizes)
 
     @property
     def stale(self) -> tuple[SavedEntry, ...]:
@@ -180,19 +269,9 @@ class SavedTensors(View):
             by: ``"bytes"`` (what is kept alive, largest first), ``"node"`` (engine order), or
                 ``"name"``, ``"module"``, ``"role"``, ``"field"``, ``"dtype"``.
         """
-        keys: dict[str, Callable[[SavedEntry], Any]] = {
-            "bytes": lambda e: -e.storage_bytes,
-            "node": lambda e: 0,
-            "name": lambda e: e.label,
-            "module": lambda e: e.module or "",
-            "role": lambda e: ROLES.index(e.role) if e.role else len(ROLES),
-            "field": lambda e: e.field,
-            "dtype": lambda e: str(e.dtype),
-        }
-        if by not in keys:
-            raise ValueError(f"sort by one of {', '.join(keys)}, not {by!r:.40}")
-        in_order = sorted(self.entries, key=lambda e: e.node)
-        return replace(self, entries=tuple(sorted(in_order, key=keys[by])), by=by)
+        if by not in ORDERS:
+            raise ValueError(f"sort by one of {', '.join(ORDERS)}, not {by!r:.40}")
+        return SavedTensors(self._reading, by)
 
     def by_node_kind(self) -> SavedGroups:
         """The bytes by the name of the node, such as ``MmBackward0``; largest first."""
@@ -248,7 +327,7 @@ class SavedTensors(View):
                     by_role,
                 )
             )
-        groups.sort(key=lambda group: (-group.bytes, group.key))
+        groups.sort(key=lambda group: (-group.bytes, natural(group.key)))
         return SavedGroups(title, tuple(groups), self.total_bytes)
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -299,9 +378,7 @@ def saved_tensors(outputs: Any, names: Any = None, *, inputs: Any = ()) -> Saved
         TypeError: ``outputs`` holds neither tensor nor node, or an argument has the wrong type.
         ValueError: no output has a graph; the message says why, as far as that can be known.
     """
-    from .ledger import read
-
-    return read(outputs, names, _given(inputs))
+    return SavedTensors(read(outputs, names, _given(inputs)))
 
 
 def _given(inputs: Any) -> list[tuple[str, torch.Tensor]]:

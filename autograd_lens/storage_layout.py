@@ -19,7 +19,7 @@ import torch
 from . import _torch
 from .base import View
 from .names import Names
-from .saved import storages_of
+from .storages import storages_of
 
 Index = tuple[int, ...]
 

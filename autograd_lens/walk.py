@@ -24,6 +24,10 @@ BAND = 500
 torch 2.13, and a thread may have as little as 1 MB."""
 
 
+UNGUARDED = 2000
+"""Nodes up to which a graph can be freed in one recursion, whatever its depth."""
+
+
 class _Guard:
     """Lets a walked graph be freed band by band instead of in one deep recursion.
 
@@ -76,96 +80,118 @@ class Edges:
             yield self.targets[place], self.input_nrs[place]
 
 
+@dataclass(frozen=True)
+class Found:
+    """A walked graph in numbers: nodes are numbered as they were met.
+
+    ``expanded`` are the nodes in the order in which their edges stand in ``targets`` and
+    ``input_nrs`` (as in :class:`Edges`), ``lengths`` how many each has.
+    """
+
+    expanded: array[int]
+    lengths: array[int]
+    targets: array[int]
+    input_nrs: array[int]
+    sequence_nrs: list[int]
+
+    def in_engine_order(self) -> tuple[array[int], Edges, list[int]]:
+        """Return the order, the edges between nodes in it, and the depth of each node in it."""
+        starts, ends = self._bounds()
+        targets = self.targets
+        waiting_for = array("q", bytes(8 * len(starts)))
+        for target in targets:
+            if target >= 0:
+                waiting_for[target] += 1
+        priority = [-nr for nr in self.sequence_nrs]
+        depth = array("q", bytes(8 * len(starts)))
+        ready = [(priority[k], k) for k, waiting in enumerate(waiting_for) if waiting == 0]
+        heapq.heapify(ready)
+        order = array("q")
+        while ready:
+            number = heapq.heappop(ready)[1]
+            order.append(number)
+            below = depth[number] + 1
+            for place in range(starts[number], ends[number]):
+                target = targets[place]
+                if target < 0:
+                    continue
+                if below > depth[target]:
+                    depth[target] = below
+                waiting_for[target] -= 1
+                if waiting_for[target] == 0:
+                    heapq.heappush(ready, (priority[target], target))
+        if len(order) < len(starts):  # a cycle would starve the queue; PyTorch builds none
+            order.extend(sorted(set(range(len(starts))) - set(order)))
+        return order, self._in(order, starts, ends), [depth[k] for k in order]
+
+    def _bounds(self) -> tuple[array[int], array[int]]:
+        """Where the edges of each node begin and end."""
+        starts = array("q", bytes(8 * len(self.expanded)))
+        ends = array("q", starts)
+        place = 0
+        for number, length in zip(self.expanded, self.lengths, strict=True):
+            starts[number] = place
+            place += length
+            ends[number] = place
+        return starts, ends
+
+    def _in(self, order: array[int], starts: array[int], ends: array[int]) -> Edges:
+        """The edges when node ``order[k]`` is called ``k``."""
+        rank = array("q", bytes(8 * len(order)))
+        for position, number in enumerate(order):
+            rank[number] = position
+        edges = Edges(array("q", [0]), array("q"), array("q"))
+        for number in order:
+            for place in range(starts[number], ends[number]):
+                target = self.targets[place]
+                edges.targets.append(target if target < 0 else rank[target])
+                edges.input_nrs.append(self.input_nrs[place])
+            edges.bounds.append(len(edges.targets))
+        return edges
+
+
 def engine_order(roots: Iterable[Any]) -> tuple[list[Any], Edges]:
     """Return every node reachable from ``roots`` in engine order, and the edges between them.
 
     Dropping the nodes is safe at any depth: guards have been laid.
     """
-    live, edges = _discover(dict.fromkeys(roots))
-    bounds, targets = edges.bounds, edges.targets
-    waiting_for = array("q", bytes(8 * len(live)))
-    for target in targets:
-        if target >= 0:
-            waiting_for[target] += 1
-    priority = [-nr for nr in _torch.sequence_nrs(live)]
-    depth = array("q", bytes(8 * len(live)))
-    ready = [(priority[k], k) for k, waiting in enumerate(waiting_for) if waiting == 0]
-    heapq.heapify(ready)
-    order = array("q")
-    while ready:
-        number = heapq.heappop(ready)[1]
-        order.append(number)
-        below = depth[number] + 1
-        for place in range(bounds[number], bounds[number + 1]):
-            target = targets[place]
-            if target < 0:
-                continue
-            if below > depth[target]:
-                depth[target] = below
-            waiting_for[target] -= 1
-            if waiting_for[target] == 0:
-                heapq.heappush(ready, (priority[target], target))
-    if len(order) < len(live):  # a cycle would starve the queue; PyTorch builds none, a bug might
-        order.extend(sorted(set(range(len(live))) - set(order)))
-    live, edges = [live[k] for k in order], _renumbered(edges, order)
+    live, found = discover(roots)
+    order, edges, depth = found.in_engine_order()
+    live = [live[k] for k in order]
     if max(depth) >= BAND:
-        _lay_guards(live, edges, [depth[k] for k in order])
+        _lay_guards(live, edges, depth)
     return live, edges
 
 
-def _discover(roots: dict[Any, None]) -> tuple[list[Any], Edges]:
-    """Number the reachable nodes as they are expanded, and their edges."""
-    found = {root: number for number, root in enumerate(roots)}
-    starts, ends = array("q"), array("q")
+def discover(roots: Iterable[Any]) -> tuple[list[Any], Found]:
+    """Return every node reachable from ``roots``, as they were met, and the graph in numbers.
+
+    Lays no guards: a graph of more than ``UNGUARDED`` nodes needs :func:`engine_order`.
+    """
+    numbers: dict[Any, int] = {}
+    for root in roots:
+        numbers.setdefault(root, len(numbers))
+    expanded, lengths = array("q"), array("q")
     targets, input_nrs = array("q"), array("q")
-    starts.extend([0] * len(found))
-    ends.extend([0] * len(found))
-    pending = list(reversed(found))
+    pending = list(reversed(numbers))
+    add_target, add_input_nr, number_of = targets.append, input_nrs.append, numbers.get
     while pending:
         node = pending.pop()
-        number = found[node]
-        starts[number] = len(targets)
-        for target, input_nr in node.next_functions:
-            input_nrs.append(input_nr)
-            if target is None:
-                targets.append(-1)
-                continue
-            new = len(found)
-            known = found.setdefault(target, new)
-            targets.append(known)
-            if known == new:
-                starts.append(0)
-                ends.append(0)
-                pending.append(target)
-        ends[number] = len(targets)
-    return list(found), _packed(starts, ends, targets, input_nrs, range(len(found)), None)
-
-
-def _renumbered(edges: Edges, order: array[int]) -> Edges:
-    """The same edges when node ``order[k]`` is called ``k``."""
-    rank = array("q", bytes(8 * len(order)))
-    for position, number in enumerate(order):
-        rank[number] = position
-    return _packed(edges.bounds, edges.bounds[1:], edges.targets, edges.input_nrs, order, rank)
-
-
-def _packed(
-    starts: array[int],
-    ends: array[int],
-    targets: array[int],
-    input_nrs: array[int],
-    order: Iterable[int],
-    rank: array[int] | None,
-) -> Edges:
-    """Put the edges of the nodes one after the other, in ``order``, with new target numbers."""
-    packed = Edges(array("q", [0]), array("q"), array("q"))
-    for number in order:
-        for place in range(starts[number], ends[number]):
-            target = targets[place]
-            packed.targets.append(target if rank is None or target < 0 else rank[target])
-            packed.input_nrs.append(input_nrs[place])
-        packed.bounds.append(len(packed.targets))
-    return packed
+        following = node.next_functions
+        expanded.append(numbers[node])
+        lengths.append(len(following))
+        for target, input_nr in following:
+            add_input_nr(input_nr)
+            number = number_of(target)
+            if number is None:
+                if target is None:
+                    number = -1
+                else:
+                    number = numbers[target] = len(numbers)
+                    pending.append(target)
+            add_target(number)
+    live = list(numbers)
+    return live, Found(expanded, lengths, targets, input_nrs, _torch.sequence_nrs(live))
 
 
 def _lay_guards(live: list[Any], edges: Edges, depth: list[int]) -> None:

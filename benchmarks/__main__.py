@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 
-from . import notebooks
+from . import memory, notebooks
 
 RUNS = 5
 
@@ -68,6 +68,30 @@ def main() -> None:
     for model in ("mlp", "conv_net", "transformer", "rnn"):
         (times,) = alternate((f"{model} backward",), 1)
         _row(model, 1e3 * times["recorded"], 1e3 * times["plain"], "ms", 1)
+
+    print("\nsaved_tensors(loss).total_bytes against a bare walk of the same graph (limit 5)")
+    for model in ("mlp", "conv_net", "transformer", "rnn"):
+        (times,) = alternate((f"{model} ledger",), 1)
+        _row(model, 1e3 * times["ledger"], 1e3 * times["walk"], "ms", 2)
+        _row(
+            "  a graph not walked before",
+            1e3 * times["new ledger"],
+            1e3 * times["new walk"],
+            "ms",
+            2,
+        )
+        _row("  with the model as names", 1e3 * times["named"], 1e3 * times["walk"], "ms", 2)
+        _row("  and its entries", 1e3 * times["entries"], 1e3 * times["walk"], "ms", 2)
+        print(f"  {'  its own peak of Python memory':32} {times['peak']:8.0f} kB")
+
+    print("\nA model made and run, then its ledger, against the same under MemTracker")
+    for model in ("mlp", "conv_net", "transformer", "rnn"):
+        (times,) = alternate((f"{model} forward",), 1)
+        _row(model, 1e3 * times["ledger"], 1e3 * times["tracker"], "ms", 1)
+        _row("  against nothing at all", 1e3 * times["ledger"], 1e3 * times["plain"], "ms", 1)
+
+    print()
+    memory.main()
 
     print()
     notebooks.main()

@@ -8,6 +8,8 @@ import statistics
 import subprocess
 import sys
 import threading
+import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -84,11 +86,81 @@ def backward(model: str) -> dict[str, float]:
     return {"plain": statistics.median(plain), "recorded": statistics.median(recorded)}
 
 
+def _bare_walk(output: torch.Tensor) -> int:
+    """The least that a tool can do which looks at every node."""
+    seen, pending = set(), [output.grad_fn]
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            pending += [target for target, _ in node.next_functions if target is not None]
+    return len(seen)
+
+
+def ledger(model: str) -> dict[str, float]:
+    """Least seconds of a bare walk and of the ledger, on a new graph and on one walked before.
+
+    The least of many: what is compared takes a millisecond, and anything else on the machine adds.
+    """
+    names, output = getattr(models, model)()
+    ways: dict[str, Callable[[], Any]] = {
+        "walk": lambda: _bare_walk(output),
+        "ledger": lambda: lens.saved_tensors(output).total_bytes,
+        "named": lambda: lens.saved_tensors(output, names).total_bytes,
+        "entries": lambda: lens.saved_tensors(output, names).entries,
+    }
+    least = {}
+    for name, run in ways.items():
+        run()
+        least[name] = min(_timed(run) for _ in range(30))
+    for name in ("walk", "ledger"):
+        new = []
+        for _ in range(5):
+            names, output = getattr(models, model)()
+            new.append(_timed(ways[name]))
+        least[f"new {name}"] = min(new)
+    tracemalloc.start()
+    view = ways["named"]()
+    least["peak"] = tracemalloc.get_traced_memory()[1] / 1e3
+    tracemalloc.stop()
+    del view
+    return least
+
+
+def _timed(run: Callable[[], Any]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def forward(model: str) -> dict[str, float]:
+    """Least seconds of a forward pass: plain, followed by the ledger, and under MemTracker."""
+    from torch.distributed._tools.mem_tracker import MemTracker
+
+    make = getattr(models, model)
+
+    def tracked() -> None:
+        with MemTracker():
+            make()
+
+    ways: dict[str, Callable[[], Any]] = {
+        "plain": make,
+        "ledger": lambda: lens.saved_tensors(make()[1]).total_bytes,
+        "tracker": tracked,
+    }
+    least = {}
+    for name, run in ways.items():
+        run()
+        least[name] = min(_timed(run) for _ in range(5))
+    return least
+
+
 def main(model: str, what: str) -> None:
     """Run one task and print its result."""
     torch.set_num_threads(1)
-    if what == "backward":
-        result = backward(model)
+    by_name = {"backward": backward, "ledger": ledger, "forward": forward}
+    if what in by_name:
+        result = by_name[what](model)
     else:
         result = chain(what) if model == "chain" else picture(model, what)
     print(json.dumps(result), flush=True)

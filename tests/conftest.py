@@ -1,14 +1,19 @@
-"""One browser for all tests of a process: Playwright starts only once in it."""
+"""One browser for all tests of a process (Playwright starts only once in it); the built site."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 sys.path.insert(0, str(Path(__file__).parent / "site"))
 
 from browsing import Browsing
+from building import build
+
+ROOT = Path(__file__).parents[1]
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -18,3 +23,28 @@ def browsing():
     """A Chromium; `browsing.open(…)` gives a page with its journal."""
     with Browsing(next(filter(None, map(shutil.which, NAMES)))) as browsing:
         yield browsing
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory) -> Path:
+    """The folder of the built site.
+
+    The book is built once, whichever worker of pytest-xdist needs it first. `LENS_SITE` says where:
+    a folder `…/_build/html`; if a site is there, it is taken as it is.
+    """
+    shared = tmp_path_factory.getbasetemp()
+    if os.environ.get("PYTEST_XDIST_WORKER"):
+        shared = shared.parent  # the workers of one run have it in common
+    html = Path(os.environ.get("LENS_SITE") or shared / "book" / "_build" / "html").resolve()
+    failed = shared / "book-failed"
+    with FileLock(shared / "book.lock"):
+        if failed.exists():
+            pytest.fail("the book does not build (another worker has reported why)")
+        if not (html / "index.html").exists():
+            assert html.parts[-2:] == ("_build", "html"), f"LENS_SITE={html} holds no built site"
+            run = build(ROOT, html.parents[1])
+            if run.returncode:
+                failed.touch()
+                said = f"{run.stdout[-6000:]}\n{run.stderr[-3000:]}"
+                pytest.fail(f"the book does not build:\n{said}")
+    return html

@@ -59,13 +59,13 @@ def execute(nb: nbformat.NotebookNode, folder: Path, name: str = "notebook") -> 
             raise CellFailed(f"{name}, {_failed_cell(nb)}: {error}") from error
 
 
-def kernel_manager(python: Path, own: Path) -> AsyncKernelManager:
+def kernel_manager(python: Path, own: Path, options: tuple[str, ...] = ()) -> AsyncKernelManager:
     """What starts a kernel with just this Python, whatever kernels are installed.
 
     `own` is an empty folder for its files, which must outlive the kernel.
     """
     (own / KERNEL["name"]).mkdir()
-    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}", *options]
     (own / KERNEL["name"] / "kernel.json").write_text(
         json.dumps({"argv": argv, "display_name": KERNEL["display_name"], "language": "python"})
     )

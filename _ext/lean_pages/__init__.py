@@ -6,6 +6,8 @@ A Sphinx extension of this book, one module each:
 - `meta`, `cards`: title, description, card and address of a page; sitemap, robots.txt, 404.html
 - `pages`: rewrites of the finished HTML, one function per reason
 - `figures`: one copy of what every figure of the lens brings with it
+- `code`: highlighted code with fewer elements
+- `heights`: how tall each section is likely to be
 - `icons`, `fonts`: icon and maths fonts cut down to the glyphs in use
 - `scripts`: one costly part of the theme's script left out
 - `styles`, `css`: the style rules that a page can use, written into it
@@ -21,7 +23,7 @@ from pathlib import Path
 
 from sphinx.util import logging
 
-from . import cards, figures, fonts, formulas, icons, meta, pages, scripts, styles
+from . import cards, code, figures, fonts, formulas, heights, icons, meta, pages, scripts, styles
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +53,15 @@ def make_lean(app, error) -> None:
 def lean_pages(out: Path, site: str, found: list[Path]) -> None:
     """Rewrite pages, fonts and the theme's sheet. Pages that are lean already stay as they are."""
     static = out / "_static"
+    slim = code.slimmer(static)
     new: dict[Path, str] = {}
     texts: list[str] = []
     for path in found:
         text = path.read_text(encoding="utf-8")
         if pages.MARK not in text:
             with pages.named(path.relative_to(out)):
-                text = new[path] = figures.hoist(pages.lean(text, path.name == "search.html"))
+                text = pages.lean(text, path.name == "search.html")
+                text = new[path] = heights.guess(slim(figures.hoist(text)))
         texts.append(text)
     # The theme's script shows icons too (a cross to close a banner).
     texts.append(scripts.patch(static))

@@ -1,8 +1,8 @@
-"""The theme's script without the part that lays out a whole chapter at once.
+"""Scripts that work through a whole chapter at once, and here do it as it comes into sight.
 
-It measures every box of code and output for whether it scrolls, when a page is loaded and whenever
-anything in it changes, such as a figure: most of the work of a phone that opens a chapter.
-`_static/book.js` does the same box by box, as they come into view.
+The theme's measures every box of code and output for whether it scrolls, when a page is loaded and
+whenever anything in it changes, such as a figure: `_static/book.js` does the same box by box.
+The one that adds buttons to copy code adds them to some hundred cells at once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,27 @@ MEASURED = (
     '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", "))'
 )
 
+COPY = "copybutton.js"
+EACH = "codeCells.forEach((codeCell, index) => {"
+IN_SIGHT = """const inSight = new IntersectionObserver(seen => {
+    for (const {target, isIntersecting} of seen) {
+      if (!isIntersecting) continue
+      inSight.unobserve(target)
+      addCopyButton(target, [...codeCells].indexOf(target))
+    }
+  }, {rootMargin: "100%"})
+  codeCells.forEach(codeCell => inSight.observe(codeCell))
+  const addCopyButton = ((codeCell, index) => {"""
+
+
+def patched_copy(script: str) -> str:
+    """The script of the buttons that copy code, which adds a button when its code is near."""
+    if IN_SIGHT in script:
+        return script
+    if script.count(EACH) != 1:
+        raise PatternMissing(f"{COPY} adds its buttons in another way: see lean_pages")
+    return script.replace(EACH, IN_SIGHT)
+
 
 def patched(script: str) -> str:
     """The theme's script, measuring nothing."""
@@ -27,7 +48,11 @@ def patched(script: str) -> str:
 
 
 def patch(static: Path) -> str:
-    """Rewrite the script in a built `_static`, always from the theme's own; gives its text."""
+    """Rewrite the scripts in a built `_static`; gives the text of the theme's, which stays the same
+    however often this is done.
+    """
+    copy = static / COPY
+    copy.write_text(patched_copy(copy.read_text(encoding="utf-8")), encoding="utf-8")
     script = patched((THEME / SCRIPT).read_text(encoding="utf-8"))
     (static / SCRIPT).write_text(script, encoding="utf-8")
     return script

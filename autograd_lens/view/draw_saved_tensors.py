@@ -2,124 +2,259 @@
 
 from __future__ import annotations
 
-from ..saved_tensors import SavedEntry, SavedGroups, SavedTensors
+from collections.abc import Sequence
+
+from ..saved_tensors import ROLES, SavedEntry, SavedGroups, SavedTensors
+from .dot import DotPicture, escaped
 from .figure import Figure, Frame
-from .text import clip, count, shape_words
+from .text import clip, count, shape_words, short_bytes
+from .theme import FONT, light
 
 MOST_ROWS = 24
-"""Rows of a table; what is beyond is folded into one, with its bytes."""
+"""Rows of a table; what is beyond is folded into one line, with its bytes."""
+
+COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "done", "input": "forward"}
+"""The role in the theme of each role of a storage."""
+
+BAR = 110
+"""Points that the longest bar takes."""
 
 
 def figure(ledger: SavedTensors) -> Figure:
     """Return the table of ``ledger``: one frame."""
-    return Figure(title="Saved tensors", draw=lambda: Frame(table(ledger)), head=head(ledger))
+    legend = {COLOURS[role]: role for role in ROLES if role in ledger.roles}
+    if ledger.stale:
+        legend["error"] = "changed since it was saved"
+    return Figure("Saved tensors", lambda: _frame(ledger), (), legend, head(ledger))
+
+
+def _frame(ledger: SavedTensors) -> Frame:
+    picture = DotPicture(source(ledger)) if ledger.entries else None
+    return Frame(table(ledger), picture, caption=head(ledger))
 
 
 def head(ledger: SavedTensors) -> str:
-    """The sums, in one or two lines."""
+    """The sums, in one line."""
     kept = [entry for entry in ledger.entries if not entry.freed]
     line = f"{count(len(kept), 'saved tensor')} of {count(ledger.nodes, 'node')}"
     freed = len(ledger.entries) - len(kept)
     if freed:
         line += f", {freed:,} freed"
     line += f"; keeps {ledger.total_bytes:,} B in {count(len(ledger.storages), 'storage')}"
-    parts = [
-        f"{role} {size:,} B"
-        for role in ("activation", "parameter", "buffer", "input")
-        if (size := getattr(ledger, f"{role}_bytes"))
-    ]
+    sums = {role: getattr(ledger, f"{role}_bytes") for role in ROLES}
+    parts = [f"{role} {size:,} B" for role, size in sums.items() if size]
     return line + (f": {', '.join(parts)}" if parts else "")
+
+
+HEADINGS = ("node", "field", "shape", "bytes", "role", "saved at", "now", "")
+
+
+def cells(ledger: SavedTensors) -> list[list[str]]:
+    """The cells of the rows that are shown, as text."""
+    seen: dict[int, SavedEntry] = {}
+    found = []
+    for entry in ledger.entries[:MOST_ROWS]:
+        found.append(_cells(entry, seen))
+        for number in entry.storages:
+            seen.setdefault(number, entry)
+    return found
+
+
+def _cells(entry: SavedEntry, seen: dict[int, SavedEntry]) -> list[str]:
+    node = f"{entry.node} {clip(entry.label, 32)}"
+    if entry.freed:
+        return [node, entry.field, "freed", "", "", "", "", ""]
+    shape = f"packed as {entry.kind}" if entry.packed else shape_words(entry.shape)
+    if entry.dtype is not None:
+        shape += " " + str(entry.dtype).removeprefix("torch.")
+    versions = ["" if v is None else str(v) for v in (entry.saved_version, entry.version)]
+    size = f"{entry.bytes:,}"
+    return [node, entry.field, shape, size, entry.role or "", *versions, _note(entry, seen)]
+
+
+def _note(entry: SavedEntry, seen: dict[int, SavedEntry]) -> str:
+    """Whose memory it is, how much of it is kept alive, and with whom it is shared."""
+    notes = []
+    if entry.stale:
+        notes.append("CHANGED: this node will raise")
+    if entry.owner:
+        notes.append(clip(entry.owner, 40))
+    if entry.storage_bytes != entry.bytes:
+        notes.append(f"keeps {entry.storage_bytes:,} B alive")
+    shared = [seen[number] for number in entry.storages if number in seen]
+    if shared and not entry.owner:
+        notes.append(f"same storage as {shared[0].node} {shared[0].field}")
+    return ", ".join(notes)
+
+
+def _below(ledger: SavedTensors) -> list[str]:
+    """What stands below the table: what was folded, and what can't be seen."""
+    lines = []
+    rest = ledger.entries[MOST_ROWS:]
+    if rest:
+        shown = {number for entry in ledger.entries[:MOST_ROWS] for number in entry.storages}
+        more = {number for entry in rest for number in entry.storages} - shown
+        size = sum(ledger.storages[number] for number in more)
+        lines.append(f"… {count(len(rest), 'more row')}, which keep {size:,} B more")
+    opaque: dict[str, list[int]] = {}
+    for one in ledger.opaque:
+        opaque.setdefault(one.name.rpartition("::")[2], []).append(one.node)
+    for name, nodes in list(opaque.items())[:4]:
+        which = ", ".join(map(str, nodes[:6])) + (", …" if len(nodes) > 6 else "")
+        lines.append(f"opaque: {name} (node {which}) shows nothing of what it saved")
+    return lines
 
 
 def table(ledger: SavedTensors) -> str:
     """One row per entry, the rest folded."""
-    shown = ledger.entries[:MOST_ROWS]
-    seen: dict[int, SavedEntry] = {}
-    rows = [["node", "field", "shape", "bytes", "role", "version", ""]]
-    for entry in shown:
-        rows.append(_row(entry, seen))
-        for number in entry.storages:
-            seen.setdefault(number, entry)
+    rows = cells(ledger)
+    if not rows and not ledger.opaque:
+        return "no node saved a tensor"
+    return "\n".join(([_lined_up([HEADINGS, *rows], {3, 5, 6})] if rows else []) + _below(ledger))
+
+
+def _lined_up(rows: Sequence[Sequence[str]], right: set[int]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if place == 3 else cell.ljust(width)
+    lines = (
+        "  ".join(
+            cell.rjust(width) if place in right else cell.ljust(width)
             for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    rest = ledger.entries[MOST_ROWS:]
-    if rest:
-        more = {n for e in rest for n in e.storages} - set(seen)
-        lines.append(
-            f"… {count(len(rest), 'more row')}, {sum(ledger.storages[n] for n in more):,} B in "
-            f"{count(len(more), 'storage')} not shown above"
-        )
-    lines += [f"opaque: {one.name}: {one.reason}" for one in ledger.opaque[:4]]
+        ).rstrip()
+        for row in rows
+    )
     return "\n".join(lines)
 
 
-def _row(entry: SavedEntry, seen: dict[int, SavedEntry]) -> list[str]:
-    node = f"{entry.node} {clip(entry.label, 32)}"
-    if entry.freed:
-        return [node, entry.field, "freed", "", "", "", ""]
-    shape = f"packed as {entry.kind}" if entry.packed else shape_words(entry.shape)
-    if entry.dtype is not None:
-        shape += " " + str(entry.dtype).removeprefix("torch.")
-    version = "" if entry.version is None else f"{entry.saved_version} → {entry.version}"
-    if entry.saved_version == entry.version:
-        version = "" if entry.version is None else str(entry.version)
-    notes = [entry.owner] if entry.owner else []
-    if entry.storage_bytes != entry.bytes:
-        notes.append(f"keeps {entry.storage_bytes:,} B alive")
-    twins = [seen[n] for n in entry.storages if n in seen]
-    if twins and not entry.owner:
-        notes.append(f"same storage as {twins[0].node} {twins[0].field}")
-    if entry.stale:
-        notes.append("CHANGED: this node will raise")
-    return [
-        node,
-        entry.field,
-        shape,
-        f"{entry.bytes:,}",
-        entry.role or "",
-        version,
-        ", ".join(notes),
-    ]
+def source(ledger: SavedTensors) -> str:
+    """DOT source of the table: a bar beside each row, as long as the bytes it keeps alive."""
+    shown = ledger.entries[:MOST_ROWS]
+    largest = max((entry.storage_bytes for entry in shown), default=0)
+    headings = [_heading(text) for text in (*HEADINGS[:4], "", *HEADINGS[4:])]
+    rows = [_row(headings)]
+    for entry, texts in zip(shown, cells(ledger), strict=True):
+        ink = "error" if entry.stale else "muted" if entry.freed else "ink"
+        role = COLOURS.get(entry.role or "", "muted")
+        parts = [(role, entry.storage_bytes)] if entry.role else []
+        rows.append(
+            _row(
+                [_td(clip(text, 36), ink) for text in texts[:3]]
+                + [_td(short_bytes(entry.bytes) if texts[3] else "", ink, "RIGHT")]
+                + [_bar(parts, largest)]
+                + [_td(texts[4], role)]
+                + [_td(text, ink, "RIGHT") for text in texts[5:7]]
+                + [_td(clip(texts[7], 60), ink)]
+            )
+        )
+    rows += [_row([_td(line, "muted", span=9)]) for line in _below(ledger)]
+    return _document(rows, "ledger")
 
 
 def groups_figure(groups: SavedGroups) -> Figure:
     """Return the bars of ``groups``: one frame."""
+    occurring = {role for group in groups.groups for role in group.by_role}
     return Figure(
         title=f"Saved bytes by {groups.title}",
-        draw=lambda: Frame(groups_table(groups)),
-        head=f"{groups.total_bytes:,} B in all",
+        draw=lambda: Frame(
+            groups_table(groups),
+            DotPicture(groups_source(groups)) if groups.groups else None,
+            caption=groups_head(groups),
+        ),
+        legend={COLOURS[role]: role for role in ROLES if role in occurring},
+        head=groups_head(groups),
     )
+
+
+def groups_head(groups: SavedGroups) -> str:
+    """The whole, and that groups may share."""
+    line = f"{groups.total_bytes:,} B in {count(len(groups.groups), 'group')}"
+    if any(group.shared_bytes for group in groups.groups):
+        line += "; what several groups share counts in each"
+    return line
+
+
+GROUP_HEADINGS = ("entries", "bytes", "shared", "roles")
+
+
+def _group_cells(groups: SavedGroups) -> list[list[str]]:
+    return [
+        [
+            clip(group.key, 44),
+            f"{group.entries:,}",
+            f"{group.bytes:,}",
+            f"{group.shared_bytes:,}" if group.shared_bytes else "",
+            ", ".join(f"{role} {size:,}" for role, size in group.by_role.items()),
+        ]
+        for group in groups.groups[:MOST_ROWS]
+    ]
+
+
+def _groups_below(groups: SavedGroups) -> list[str]:
+    rest = groups.groups[MOST_ROWS:]
+    if not rest:
+        return []
+    return [f"… {count(len(rest), 'more group')} of at most {rest[0].bytes:,} B each"]
 
 
 def groups_table(groups: SavedGroups) -> str:
     """One line per group."""
-    rows = [[groups.title, "nodes", "bytes", "shared", "roles"]]
-    for group in groups.groups[:MOST_ROWS]:
-        roles = ", ".join(f"{role} {size:,}" for role, size in group.by_role.items())
+    rows = [(groups.title, *GROUP_HEADINGS), *_group_cells(groups)]
+    return "\n".join([_lined_up(rows, {1, 2, 3}), *_groups_below(groups)])
+
+
+def groups_source(groups: SavedGroups) -> str:
+    """DOT source of the bars; a bar has a piece for each role."""
+    shown = groups.groups[:MOST_ROWS]
+    largest = max((group.bytes for group in shown), default=0)
+    rows = [_row([_heading(text) for text in (groups.title, "", *GROUP_HEADINGS)])]
+    for group, texts in zip(shown, _group_cells(groups), strict=True):
+        parts = [(COLOURS[role], size) for role, size in group.by_role.items()]
         rows.append(
-            [
-                clip(group.key, 44),
-                str(group.nodes),
-                f"{group.bytes:,}",
-                f"{group.shared_bytes:,}",
-                roles,
-            ]
+            _row(
+                [_td(texts[0]), _bar(parts, largest)]
+                + [_td(text, "ink", "RIGHT") for text in texts[1:4]]
+                + [_td(texts[4], "muted")]
+            )
         )
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if place in (1, 2, 3) else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-    rest = groups.groups[MOST_ROWS:]
-    if rest:
-        lines.append(f"… {count(len(rest), 'more group')}")
-    return "\n".join(lines)
+    rows += [_row([_td(line, "muted", span=6)]) for line in _groups_below(groups)]
+    return _document(rows, "groups")
+
+
+def _document(rows: list[str], kind: str) -> str:
+    return (
+        f'digraph {{ bgcolor=transparent node [shape=plain fontname="{FONT}" fontsize=10 '
+        f'fontcolor="{light("ink")}"] node0 [id=node0 class="{kind}" label=<<TABLE BORDER="0" '
+        f'CELLBORDER="0" CELLSPACING="1" CELLPADDING="3">{"".join(rows)}</TABLE>>] }}'
+    )
+
+
+def _row(cells: list[str]) -> str:
+    return f"<TR>{''.join(cells)}</TR>"
+
+
+def _heading(text: str) -> str:
+    numbers = ("bytes", "saved at", "now", "entries", "shared")
+    return _td(text, "muted", "RIGHT" if text in numbers else "LEFT")
+
+
+def _td(text: str, colour: str = "ink", align: str = "LEFT", span: int = 1) -> str:
+    words = f'<FONT COLOR="{light(colour)}">{escaped(text) or " "}</FONT>'
+    wide = f' COLSPAN="{span}"' if span > 1 else ""
+    return f'<TD ALIGN="{align}"{wide}>{words}</TD>'
+
+
+def _bar(parts: list[tuple[str, int]], largest: int) -> str:
+    """A cell with a bar; every part that is not empty can be seen."""
+    pieces = [(role, max(2, round(BAR * size / largest))) for role, size in parts if size]
+    inner = "".join(
+        f'<TD FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="9" BORDER="1" COLOR="{light(role)}" '
+        f'BGCOLOR="{light(role + "-fill")}"></TD>'
+        for role, width in pieces
+    )
+    if not inner:
+        return "<TD></TD>"
+    rest = BAR + 6 - sum(width for _, width in pieces)  # without it the bar stands in the middle
+    inner += f'<TD FIXEDSIZE="TRUE" WIDTH="{max(1, rest)}" HEIGHT="9"></TD>'
+    return (
+        f'<TD ALIGN="LEFT"><TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
+        f"<TR>{inner}</TR></TABLE></TD>"
+    )

@@ -200,11 +200,15 @@ def _control(choice: Choice) -> str:
     name, size = escape(choice.name), len(choice.values)
     labels = escape(json.dumps(choice.labels, ensure_ascii=False))
     if choice.control == "menu":
-        options = "".join(f"<option>{escape(label)}</option>" for label in choice.labels)
-        menu = (
-            f'<select class="lens-choice" autocomplete="off" data-size="{size}">{options}</select>'
+        # No <select>: for its autofill, Chromium lays out whatever part of a page holds one.
+        buttons = "".join(
+            f'<button type="button" aria-pressed="{str(not k).lower()}">{escape(label)}</button>'
+            for k, label in enumerate(choice.labels)
         )
-        return f"<label>{name} {menu}</label>"
+        return (
+            f'<span class="lens-choice lens-menu" role="group" aria-label="{name}" '
+            f'data-size="{size}"><span>{name}</span>{buttons}</span>'
+        )
     slider = (
         f'<input type="range" class="lens-choice" autocomplete="off" aria-label="{name}" min="0" '
         f'max="{size - 1}" value="0" data-size="{size}" data-labels="{labels}">'

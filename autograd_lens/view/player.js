@@ -5,14 +5,22 @@
   w.lensPlayer = true;
   const d = w.document;
   const figureOf = e => e.target.closest && e.target.closest("figure.lens");
+  const chosen = menu => [...menu.querySelectorAll("button")].findIndex(b => b.getAttribute("aria-pressed") === "true");
   /* The frame's number: choices are the digits, the last one varies fastest. */
   const indexOf = f => [...f.querySelectorAll(".lens-choice")].reduce(
-    (k, c) => k * +c.dataset.size + (c.tagName === "SELECT" ? c.selectedIndex : +c.value), 0);
+    (k, c) => k * +c.dataset.size + (c.matches(".lens-menu") ? chosen(c) : +c.value), 0);
+  /* A frame waits in a template; on the pages of the book as text, which is quicker to read in. */
+  const contentOf = frame => {
+    if (frame.content) return frame.content;
+    const made = d.createElement("template");
+    made.innerHTML = frame.textContent;
+    return made.content;
+  };
   const show = f => {
     const k = indexOf(f);
-    const frame = f.querySelectorAll("template.lens-frame")[k];
+    const frame = f.querySelectorAll(".lens-frame")[k];
     if (!frame) return;
-    for (const part of frame.content.children) {
+    for (const part of contentOf(frame).children) {
       f.querySelector("." + part.className).replaceChildren(...part.cloneNode(true).childNodes);
     };
     const stage = f.querySelector(".lens-stage");
@@ -64,6 +72,13 @@
   w.addEventListener("pageshow", () => d.querySelectorAll("figure.lens").forEach(f => { if (indexOf(f)) show(f); }));
   d.addEventListener("click", e => {
     const b = figureOf(e) && e.target.closest("button");
+    const menu = b && b.closest(".lens-menu");
+    if (menu) {
+      menu.querySelectorAll("button").forEach(one => one.setAttribute("aria-pressed", one === b));
+      figureOf(e).querySelectorAll(".lens-film").forEach(stop);
+      show(figureOf(e));
+      return;
+    };
     const film = b && b.closest(".lens-film");
     if (!film) return;
     const playing = film.lensTimer;

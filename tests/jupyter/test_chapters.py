@@ -67,11 +67,12 @@ def test_every_cell_runs(chapter):
         assert cell["stderr"] == []
 
 
-def test_every_figure_is_drawn(chapter):
+def test_every_figure_is_drawn(chapter, request):
     shown = [figure["title"] for figure in chapter.page.evaluate(figures.SEEN)]
     assert shown == figures.stored_titles(chapter.saved())
     assert figures.problems(chapter.page) == []
-    if site := os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
+    if os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
+        site = request.getfixturevalue("site")
         page = Path(site, chapter.source.relative_to(ROOT)).with_suffix(".html")
         assert shown == figures.titles(page.read_text("utf-8"))
 
@@ -97,11 +98,10 @@ def test_what_is_not_drawn_or_does_not_answer_is_noticed(chapter):
 
 
 def test_a_menu_changes_the_picture(chapter):
-    for figure in chapter.page.locator("figure.lens:has(select.lens-choice):visible").all():
+    for figure in chapter.page.locator("figure.lens:has(.lens-menu):visible").all():
         stage, caption = figure.locator(".lens-stage"), figure.locator(".lens-caption")
         before, said = stage.inner_html(), caption.inner_text()
-        menu = figure.locator("select.lens-choice").first
-        menu.select_option(index=menu.locator("option").count() - 1)
+        figure.locator(".lens-menu").first.locator("button").last.click()
         assert changed(chapter.page, stage, before, patience=5), figure.get_attribute("aria-label")
         assert caption.inner_text() != said
 

@@ -37,7 +37,10 @@ def page(lab):
     page = lab.open("live.ipynb")
     cells = run_all(page)
     assert [cell["errors"] for cell in cells] == [[]] * len(CELLS)
-    return page
+    yield page
+    lab.close_pages()
+    lab.stop_kernels()
+    lab.problems.clear()
 
 
 @pytest.fixture

@@ -29,6 +29,11 @@ PRIVATE = (
     "_functorch",
     "__tensor_flatten__",
     "torchgen",
+    "_engine_run_backward",
+    "kineto_results",
+    "experimental_event_tree",
+    "_record_memory_history",
+    "_snapshot",
 )
 
 

@@ -254,11 +254,11 @@ def test_names_are_text_and_never_markup():
 
 
 def test_labels_of_choices_are_text():
-    choices = {"a<b>": '"<i>', "c": "</option>"}
+    choices = {"a<b>": '"<i>', "c": "</button>"}
     shown = lens.explore(lambda which: f"<u>{which}", which=choices)
     html = shown._repr_mimebundle_()["text/html"]
     body = html.partition("</style>")[2].partition("<script>")[0]
-    for markup in ("a<b>", "<i>", "<u>", "</option></option>"):
+    for markup in ("a<b>", "<i>", "<u>", "</button></button>"):
         assert markup not in body
     assert "&lt;u&gt;a&lt;b&gt;" in html
 
@@ -269,7 +269,7 @@ def test_labels_of_choices_are_text():
 @dot
 def test_controls_of_a_page():
     html = explorer()._repr_mimebundle_()["text/html"]
-    assert re.findall(r'class="lens-choice"[^>]*data-size="(\d+)"', html) == ["3", "3"]
+    assert re.findall(r'class="lens-choice[^>]*data-size="(\d+)"', html) == ["3", "3"]
     assert html.count("<template class=lens-frame>") == 9
     assert html.count("<script>") == 1
     still = draw()._repr_mimebundle_()["text/html"]

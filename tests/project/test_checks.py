@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 
@@ -58,6 +59,21 @@ def test_a_missing_program_fails_in_ci(run):
     assert done.returncode == 1
     assert "1 passed, 1 error" in done.stdout
     assert "test_picture needs dot, which is not installed" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "unit"),
+    [
+        ("book/01_tape.ipynb::Cell 3", "book/01_tape.ipynb"),
+        ("tests/a.py::test_b", "tests/a.py"),
+        ("tests/a.py::test_b[nodes-3]", "tests/a.py"),
+        ("tests/a.py::Class::test_b[01_tape.ipynb]", "tests/a.py::01_tape"),
+        ("tests/a.py::test_b[book/01_tape.html-390-light]", "tests/a.py::01_tape"),
+        ("tests/a.py::test_b[light-book/index]", "tests/a.py::index"),
+    ],
+)
+def test_what_is_about_one_chapter_goes_to_one_worker(nodeid, unit):
+    assert runpy.run_path(str(ROOT / "conftest.py"))["unit"](nodeid) == unit
 
 
 def test_ci_runs_make_test():

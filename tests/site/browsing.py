@@ -98,9 +98,9 @@ class Browsing:
         self.browser.close()
         self.playwright.stop()
 
-    def close_pages(self):
-        """Close what `open` has opened."""
-        while self.contexts:
+    def close_pages(self, but: int = 0):
+        """Close what `open` has opened, but not the first of it."""
+        while len(self.contexts) > but:
             self.contexts.pop().close()
 
     def open(

@@ -29,6 +29,14 @@ CUT_CONTROLS = """() => [...document.querySelectorAll("figure.lens")].flatMap(fi
     .map(e => `${figure.ariaLabel}: ${e.outerHTML.slice(0, 60)}`);
 })"""
 
+MISJUDGED = """() => {
+  const sections = [...document.querySelectorAll("article > section > section")];
+  const guessed = sections.map(s => parseFloat(getComputedStyle(s).getPropertyValue("--tall")));
+  for (const section of sections) section.style.contentVisibility = "visible";
+  const found = sections.map((s, k) => [s.id, guessed[k] / s.getBoundingClientRect().height]);
+  return Object.fromEntries(found.filter(([_, share]) => Math.abs(share - 1) > 0.12));
+}"""
+
 CLIPPED = """() => [...document.querySelectorAll("div.math")].flatMap(box => {
   const formula = box.querySelector(".katex-html");
   if (!formula || !box.clientWidth) return [];
@@ -95,6 +103,11 @@ def clipped_maths(page: Page) -> list[str]:
     return page.evaluate(CLIPPED)
 
 
+def misjudged(page: Page) -> dict[str, float]:
+    """Sections whose guessed height is off, with the guess as a share of their height."""
+    return page.evaluate(MISJUDGED)
+
+
 def cut_controls(page: Page) -> list[str]:
     """A control of a figure that reaches beyond the figure."""
     return page.evaluate(CUT_CONTROLS)
@@ -132,12 +145,44 @@ def unfold_text(page: Page) -> None:
     )
 
 
-def barriers(page: Page, also: tuple[str, ...] = ()) -> list[str]:
+# A chapter has tens of thousands of coloured words of code, and axe asks for the contrast of each.
+# Those that look the same on the same ground differ for nobody: some of each kind stay. It can't
+# judge a single character, so those are a kind of their own.
+SOME_OF_EACH = """most => {
+  const seen = new Map(), grounds = new Map([[null, ""]]);
+  const ground = e => {
+    if (!grounds.has(e)) {
+      const s = getComputedStyle(e);
+      grounds.set(e, [s.backgroundColor, s.backgroundImage, s.opacity, s.filter, s.display,
+        s.visibility, ground(e.parentElement)].join());
+    }
+    return grounds.get(e);
+  };
+  const again = [...document.querySelectorAll("pre span, .katex-html span")].filter(e => {
+    if (e.children.length || [...e.attributes].some(a => !["class", "style"].includes(a.name)))
+      return false;
+    const s = getComputedStyle(e);
+    const text = e.textContent.trim(), kind = [text.length > 1, /\\w/.test(text)];
+    const look = [...kind, s.color, s.fontSize, s.fontWeight, s.textShadow, s.position, ground(e)];
+    const count = (seen.get(look.join()) || 0) + 1;
+    seen.set(look.join(), count);
+    return count > most;
+  });
+  again.forEach(e => e.remove());
+  return again.length;
+}"""
+
+
+def barriers(page: Page, also: tuple[str, ...] = (), without: str = "") -> list[str]:
     """Serious and critical violations that axe-core finds, and those of the rules in `also`.
 
-    Sections that are not laid out yet would be passed over; they are laid out for it.
+    Sections that are not laid out yet would be passed over; they are laid out for it. What the
+    selector `without` finds is taken away first. The page can't be used for anything else then.
     """
     page.add_style_tag(content="section { content-visibility: visible !important }")
+    page.evaluate(SOME_OF_EACH, 4)
+    if without:
+        page.locator(without).evaluate_all("parts => parts.forEach(part => part.remove())")
     found = Axe().run(page).response["violations"]
     return [
         f"{rule['id']}: {rule['help']}: {node['target']} {node['failureSummary']}"
@@ -181,7 +226,7 @@ def dead_controls(page: Page) -> list[str]:
     found = []
     for i, figure in enumerate(page.locator("figure.lens").all()):
         name = f"figure {i} ({figure.get_attribute('aria-label')})"
-        frames = figure.locator("template").count()
+        frames = figure.locator(".lens-frame").count()
         controls = figure.locator(
             ".lens-controls :is(.lens-choice, .lens-next, .lens-prev, .lens-play)"
         ).all()
@@ -211,8 +256,11 @@ def dead(figure: Locator, control: Locator) -> str:
     kind = control.get_attribute("class")
     if not control.is_visible():
         return f"{kind} can't be seen"
-    if control.evaluate("c => c.tabIndex < 0"):
+    buttons = control.locator("button").all() if "lens-menu" in kind else []
+    if any(one.evaluate("c => c.tabIndex < 0") for one in buttons or [control]):
         return f"{kind} can't be reached with Tab"
+    if buttons:
+        return dead_menu(figure, buttons)
     if "lens-choice" in kind:
         return dead_choice(figure, control)
     if "lens-prev" in kind and figure.locator(".lens-next").count():  # away from the first frame
@@ -222,20 +270,31 @@ def dead(figure: Locator, control: Locator) -> str:
     return "" if changes(figure, control, "Enter") else f"{kind} changes nothing"
 
 
+def dead_menu(figure: Locator, buttons: list[Locator]) -> str:
+    """Press each button of a menu and go back, as in `dead_choice`; one is pressed at a time."""
+    pictures = {picture(figure)}
+    for button in [*buttons[1:], *buttons[-2::-1]]:
+        name = button.inner_text()
+        if not changes(figure, button, "Enter"):
+            return f"{name!r} changes nothing"
+        pressed = [b.inner_text() for b in buttons if b.get_attribute("aria-pressed") == "true"]
+        if pressed != [name]:
+            return f"{name!r} was chosen, and {pressed} is said to be"
+        pictures.add(picture(figure))
+    return "" if len(pictures) > 1 else "the same picture at every choice"
+
+
 def dead_choice(figure: Locator, control: Locator) -> str:
-    """Walk a slider or a list through all its values and back.
+    """Walk a slider through all its values and back.
 
     Each step must change what is shown, and the picture must not stay the same throughout.
     """
-    ranged = control.evaluate("c => c.type === 'range'")
-    steps = control.evaluate(
-        "c => c.type === 'range' ? Math.round((c.max - c.min) / (c.step || 1)) : c.length - 1"
-    )
+    steps = control.evaluate("c => Math.round((c.max - c.min) / (c.step || 1))")
     if steps < 1:
         return "a choice of one value"
     control.press("Home")
     pictures = {picture(figure)}
-    for way in ("ArrowRight", "ArrowLeft") if ranged else ("ArrowDown", "ArrowUp"):
+    for way in ("ArrowRight", "ArrowLeft"):
         for step in range(steps):
             if not changes(figure, control, way):
                 return f"step {step + 1} of {steps} with {way} changes nothing"

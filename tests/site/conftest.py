@@ -1,47 +1,18 @@
-"""The built site, a local server for it, and a browser that reaches nothing else.
+"""A local server for the built site, and a browser that reaches nothing else."""
 
-`LENS_SITE` may name a folder that holds a built site; otherwise the book is
-built once, into a temporary folder, and shared by the workers of pytest-xdist.
-"""
-
-import os
 import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from filelock import FileLock
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "_ext")]  # the helpers beside this file; `lean_pages`
 
 from browsing import serve  # noqa: E402  (found through the line above)
-from building import build  # noqa: E402
 
 from tools.repository import site_address  # noqa: E402
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory) -> Path:
-    """The folder of the built site."""
-    if given := os.environ.get("LENS_SITE"):
-        assert (Path(given) / "index.html").exists(), f"LENS_SITE={given} holds no built site"
-        return Path(given).resolve()
-    shared = tmp_path_factory.getbasetemp()
-    if os.environ.get("PYTEST_XDIST_WORKER"):
-        shared = shared.parent  # the workers of one run have it in common
-    html, failed = shared / "book" / "_build" / "html", shared / "book-failed"
-    with FileLock(shared / "book.lock"):
-        if failed.exists():
-            pytest.fail("the book does not build (another worker has reported why)")
-        if not (html / "index.html").exists():
-            run = build(ROOT, shared / "book")
-            if run.returncode:
-                failed.touch()
-                said = f"{run.stdout[-6000:]}\n{run.stderr[-3000:]}"
-                pytest.fail(f"the book does not build:\n{said}")
-    return html
 
 
 @pytest.fixture(scope="session")
@@ -54,6 +25,7 @@ def address(site) -> str:
 @pytest.fixture
 def small_page(tmp_path, browsing):
     """A function that serves a hand-written page and opens it: the negative controls."""
+    before = len(browsing.contexts)
     with serve(tmp_path) as address:
 
         def open_page(body: str, **options):
@@ -62,14 +34,15 @@ def small_page(tmp_path, browsing):
             return browsing.open(address, "page.html", **options)
 
         yield open_page
-        browsing.close_pages()
+        browsing.close_pages(before)
 
 
 @pytest.fixture
 def visit(address, browsing):
     """A function that opens a page of the site: `visit("book/index.html", width=390)`."""
+    before = len(browsing.contexts)
     yield lambda name, **options: browsing.open(address, name, **options)
-    browsing.close_pages()
+    browsing.close_pages(before)
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -83,5 +56,5 @@ def pytest_terminal_summary(terminalreporter):
     ]
     if lines:
         terminalreporter.section("page weight (gzip)")
-        for line in sorted(lines):
+        for line in sorted(set(lines)):
             terminalreporter.write_line(line)

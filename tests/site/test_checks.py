@@ -17,21 +17,32 @@ TITLES = """<script>document.addEventListener('input', e => {
   e.target.closest('figure').querySelector('.lens-caption').textContent = e.target.value;
 })</script>"""
 SLIDER = '<input type="range" class="lens-choice" min="0" max="1" value="0" aria-label="step">'
+MENU = """<span class="lens-choice lens-menu"><button aria-pressed="true">a</button>
+<button aria-pressed="false">b</button></span>"""
+# Turns the frames of a menu, and says in `aria-pressed` what is chosen, or does not say it.
+UNTOLD = """<script>document.addEventListener('click', e => {
+  const f = e.target.closest('figure'), all = [...f.querySelectorAll('button')];
+  const t = f.querySelectorAll('template')[all.indexOf(e.target)];
+  f.querySelector('.lens-stage').replaceChildren(t.content.cloneNode(true));
+})</script>"""
+TOLD = UNTOLD.replace("const t", "all.forEach(b => b.ariaPressed = b === e.target); const t")
 FILM = """<style>@media (scripting: none) {{ .lens-controls {{ display: none }} }}</style>
 <figure class="lens" role="figure" aria-label="{name}">
 <div class="lens-stage"><svg width="50" height="20"><text y="15">a</text></svg></div>
 <div class="lens-controls">{controls}</div><p class="lens-caption">c</p>
 <details><summary>as text</summary><div class="lens-twin"><pre>{twin}</pre></div></details>
-<template><svg width="50" height="20"><text y="15">a</text></svg></template>
-<template><svg width="50" height="20"><text y="15">b</text></svg></template></figure>"""
+<template class=lens-frame><svg width="50" height="20"><text y="15">a</text></svg></template>
+<template class=lens-frame><svg width="50" height="20"><text y="15">b</text></svg></template>
+</figure>"""
 
 
 def film(name="a film", controls=SLIDER, twin="text", player=PLAYER) -> str:
     return FILM.format(name=name, controls=controls, twin=twin) + player
 
 
-def test_a_good_film_passes_every_check(small_page):
-    page, journal = small_page(f"<main><h1>t</h1>{film()}</main>")
+@pytest.mark.parametrize("controls, player", [(SLIDER, PLAYER), (MENU, TOLD)])
+def test_a_good_figure_passes_every_check(small_page, controls, player):
+    page, journal = small_page(f"<main><h1>t</h1>{film(controls=controls, player=player)}</main>")
     for check in (
         checks.dead_controls,
         checks.unnamed_figures,
@@ -128,10 +139,9 @@ def test_raw_maths_leaves_code_alone(small_page):
         (film(controls=SLIDER.replace("<input", "<input disabled")), "changes nothing"),
         (film(controls='<button class="lens-next">n</button>'), "lens-next changes nothing"),
         (film(controls='<button class="lens-play">p</button>'), "lens-play changes nothing"),
-        (
-            film(controls='<select class="lens-choice"><option>a<option>b</select>', player=""),
-            "ArrowDown changes nothing",
-        ),
+        (film(controls=MENU, player=""), "'b' changes nothing"),
+        (film(controls=MENU.replace("<button", "<button tabindex=-1")), "with Tab"),
+        (film(controls=MENU, player=UNTOLD), "'b' was chosen, and ['a'] is said to be"),
     ],
 )
 def test_dead_controls_sees(small_page, monkeypatch, body, problem):
@@ -201,6 +211,40 @@ def test_barriers_sees(small_page, body, problem):
     assert any(said.startswith(problem) for said in checks.barriers(page))
 
 
+WORDS = """<main><h1>t</h1><pre>{}</pre></main>""".format(
+    '<span class="n">a</span> <span class="n">word</span> ' * 9
+)
+FAINT = "color: #999; background: #aaa"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        WORDS.replace('"n"', f'"n" style="{FAINT}"'),
+        WORDS.replace("</pre>", f'<span class="n" style="{FAINT}">word</span></pre>'),
+        WORDS + WORDS.replace("<pre>", f'<pre style="{FAINT}">'),
+        WORDS + WORDS.replace("<main>", "<main style='background: #222'>"),
+        WORDS + WORDS.replace("<main>", "<main style='opacity: .3'>"),
+    ],
+    ids=["all words", "the last word", "a block", "the ground", "the opacity"],
+)
+def test_one_faint_word_among_many_that_look_alike_is_seen(small_page, body):
+    page, _ = small_page(body)
+    assert any(said.startswith("color-contrast") for said in checks.barriers(page))
+
+
+def test_words_that_look_alike_are_not_all_looked_at(small_page):
+    page, _ = small_page(WORDS + WORDS)
+    assert page.evaluate(checks.SOME_OF_EACH, 4) == 4 * 9 - 4 - 4
+    assert set(page.locator("pre span").all_inner_texts()) == {"a", "word"}
+
+
+def test_barriers_may_leave_out_a_part(small_page):
+    page, _ = small_page("<main><button></button><article><button></button></article></main>")
+    said = " ".join(checks.barriers(page, without="article"))
+    assert "button-name" in said and "article" not in said
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -227,7 +271,7 @@ def test_foreign_lets_a_reader_follow_links(tmp_path):
 def test_cut_controls_sees(small_page, width, cut):
     page, _ = small_page(
         '<figure class="lens" aria-label="f" style="width:200px"><div class="lens-controls">'
-        f'<select style="width:{width}px"><option>a</option></select></div></figure>'
+        f'<input style="width:{width}px"></div></figure>'
     )
     assert bool(checks.cut_controls(page)) == cut
 

@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 from building import build
 from fontTools.ttLib import TTFont
-from lean_pages import cards, css, figures, fonts, formulas, icons, pages, scripts, styles
+from lean_pages import (
+    cards,
+    code,
+    css,
+    figures,
+    fonts,
+    formulas,
+    heights,
+    icons,
+    pages,
+    scripts,
+    styles,
+)
 
 ROOT = Path(__file__).parents[2]
 
@@ -253,13 +265,102 @@ def test_figures_share_one_style_and_one_script():
     page = f"<head></head><body>{FIGURE}<p>{FIGURE}</body>"
     html = figures.hoist(page)
     assert html.count("<style>.lens{top:0}</style>\n</head>") == html.count("<style") == 1
-    assert html.count("<script>(w => {})(window);</script>\n</body>") == html.count("<script") == 1
+    assert html.count("<script>(w => {})(window);</script>\n</body>") == html.count("<script>") == 1
     assert figures.hoist("<head></head><body></body>") == "<head></head><body></body>"
     for part in ("<style>.lens{top:0}</style>", "<script>(w => {})(window);</script>", "</head>"):
         with pytest.raises(pages.PatternMissing):
             figures.hoist(
                 page.replace(part, "", 1) if "script" not in part else page.replace(part, "")
             )
+
+
+def test_frames_that_wait_are_text_on_a_page():
+    frame = "<div class=lens-stage><svg><path d='M0 0'/></svg></div>"
+    filled = FIGURE.replace("<template class=lens-frame>", f"<template class=lens-frame>{frame}")
+    html = figures.hoist(f"<head></head><body>{filled}</body>")
+    assert "<template" not in html
+    assert f'<script type="text/plain" class=lens-frame>{frame}</script>' in html
+    for broken in ("</SCRIPT>", "<script>", "<!--"):
+        with pytest.raises(pages.NotLean, match="would end the script"):
+            figures.hoist(f"<head></head><body>{filled.replace('<path', broken + '<path')}</body>")
+
+
+PYGMENTS = """html[data-theme="light"] .highlight { background: #fff; color: #000 }
+html[data-theme="dark"] .highlight { background: #000; color: #fff }
+""" + "".join(
+    f'html[data-theme="{theme}"] .highlight .{name} {{ color: {colour} }}\n'
+    for theme, plain, marked in (("light", "#000", "red"), ("dark", "#fff", "blue"))
+    for name, colour in {"n": plain, "p": plain, "k": marked, "ow": marked, "o": "green"}.items()
+)
+
+
+def test_code_has_marks_only_where_it_looks_different():
+    look = code.looks(PYGMENTS)
+
+    def slim(text):
+        start, end = '<p><span class="n">k</span></p><div class="highlight"><pre>', "</pre></div>"
+        new = code.slim(start + text + end, look)
+        assert new.startswith(start) and new.endswith(end)
+        return new.removeprefix(start).removesuffix(end)
+
+    plain = '<span></span><span class="n">a</span><span class="p">,</span><span class="w"> </span>'
+    assert slim(plain) == "a, "
+    assert slim('<span class="k">in</span> <span class="ow">not</span>') == (
+        '<span class="k">in not</span>'
+    )
+    for apart in (
+        '<span class="k">in</span> <span class="o">+</span>',
+        '<span class="k">in</span>a<span class="k">in</span>',
+        "<span></span>\n",
+    ):
+        assert slim(apart) == apart
+    once = slim('<span class="k">a</span><span class="n">b</span><span class="o">+</span>')
+    assert slim(once) == once == '<span class="k">a</span>b<span class="o">+</span>'
+
+
+def test_code_that_differs_in_one_theme_keeps_its_mark():
+    other = '"dark"] .highlight .n {{ color: {}'.format
+    sheet = PYGMENTS.replace(other("#fff"), other("red"))
+    html = '<div class="highlight"><pre><span class="n">a</span></pre></div>'
+    assert code.slim(html, code.looks(sheet)) == html
+    assert code.slim(html, code.looks(PYGMENTS)) != html
+    with pytest.raises(pages.PatternMissing, match="two themes"):
+        code.looks(PYGMENTS.replace('"dark"', '"light"'))
+
+
+def test_heights_are_guessed_for_the_sections_of_a_chapter():
+    section = "<section class=a><h2>t</h2>{}</section>"
+    html = f"<section><h1>T</h1>{section}{section}</section>"
+
+    def heights_of(one, two):
+        new = heights.guess(html.format(one, two))
+        assert re.sub(r' style="[^"]*"', "", new) == html.format(one, two)
+        return [int(n) for n in re.findall(r'<section style="--tall:(\d+)px" class=a>', new)]
+
+    empty, short = heights_of("", "<p>word</p>")
+    assert empty < short
+    assert heights_of("<p>" + "word " * 100 + "</p>", "")[0] > short + 200
+    lines = '<div class="highlight"><pre>a\nb\nc\n</pre></div>'
+    assert heights_of(lines, "")[0] > empty + 60
+    fold = f"<details><summary>s</summary>{lines}</details>"
+    assert empty < heights_of(fold, "")[0] < heights_of(lines, "")[0]
+    frame = f"<script>{lines}</script>"
+    figure = f'<figure><svg viewBox="0 0 300 600"><text>t</text></svg>{frame}</figure>'
+    assert heights_of(figure, "")[0] > empty + 600
+    unclosed = "<p>word<ul><li>one<li>two</ul>"
+    assert len(heights_of(unclosed, unclosed)) == 2
+
+
+def test_buttons_to_copy_code_come_with_their_code():
+    import sphinx_copybutton
+
+    template = Path(sphinx_copybutton.__file__).parent / "_static" / "copybutton.js_t"
+    script = template.read_text(encoding="utf-8")
+    new = scripts.patched_copy(script)
+    assert scripts.EACH not in new and "rootMargin" in new
+    assert scripts.patched_copy(new) == new
+    with pytest.raises(pages.PatternMissing):
+        scripts.patched_copy(script.replace("codeCells.forEach", "for"))
 
 
 def test_the_part_of_the_script_that_measures_everything_is_there_to_be_left_out():

@@ -30,11 +30,12 @@ NOT_RUN = "not run"
 
 @dataclass(frozen=True)
 class Kernel:
-    """Where a notebook runs: a Python, folders before its packages, further variables."""
+    """Where a notebook runs: a Python, folders before its packages, further variables, options."""
 
     python: Path
     folders: tuple[Path, ...] = ()
     variables: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()  # of the kernel
 
     def environment(self) -> dict[str, str]:
         """The variables of the process. The package is always this checkout's."""
@@ -125,7 +126,7 @@ def execute(
     with tempfile.TemporaryDirectory() as specs:
         client = NotebookClient(
             nb,
-            km=kernel_manager(kernel.python, Path(specs)),
+            km=kernel_manager(kernel.python, Path(specs), kernel.options),
             timeout=timeout,
             allow_errors=True,
             resources={"metadata": {"path": str(folder)}},

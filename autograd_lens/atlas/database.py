@@ -1,0 +1,142 @@
+"""Every op of PyTorch's own op database, run on one sample: the rows of the atlas.
+
+The database (``torch.testing._internal.common_methods_invocations.op_db``) is what PyTorch tests
+its operations with, and private: it gives functions and samples, and nothing is taken from what it
+says about them.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import torch
+
+from .. import _torch
+from ..formulas import formula
+from ..storages import shape_of
+from .observe import NoGraph, Observed, observe
+from .rows import Atlas, Row
+
+DTYPES = (torch.float64, torch.float32, torch.complex128, torch.bfloat16, torch.float16)
+"""Tried in this order: the first that an op takes on the CPU, and in which it records a graph."""
+SAMPLES = 60
+"""So many samples of one type are looked at,"""
+TRIES = 10
+"""and so many run, until one records a graph."""
+
+
+class NoDatabase(ImportError):
+    """The op database can't be imported; the message says what to install."""
+
+
+def op_database() -> dict[str, Any]:
+    """The ops of the database by name, a variant after a dot: ``"std.unbiased"``.
+
+    Raises:
+        NoDatabase: the package that it needs is missing.
+    """
+    try:
+        from torch.testing._internal.common_methods_invocations import op_db
+    except ImportError as error:
+        raise NoDatabase(
+            f"PyTorch's op database needs a package that is missing here ({error}): "
+            "pip install expecttest"
+        ) from error
+    ops = {f"{op.name}.{op.variant_test_name}".rstrip("."): op for op in op_db}
+    return dict(sorted(ops.items()))
+
+
+def row(name: str, op: Any) -> Row:
+    """One row: what ``op`` records on its first good sample, or why it records nothing.
+
+    A good sample has inputs that require grad, each of at least two elements, and an output that is
+    not empty. Where an op has none among its first samples, the first that records a graph counts.
+    """
+    reason = "takes no floating-point or complex numbers on the CPU"
+    for wanted in (_is_good, lambda sample: True):
+        for dtype in DTYPES:
+            if dtype not in op.supported_dtypes("cpu"):
+                continue
+            try:
+                for number, sample in islice(_samples(op, dtype, wanted), TRIES):
+                    try:
+                        seen = _observe(op, sample)
+                    except NoGraph as none:
+                        reason = str(none)
+                        continue
+                    if seen.output_bytes or wanted is not _is_good:
+                        return Row(name, number, _words(sample), seen)
+            except Exception as error:  # whatever an op may raise on its own samples
+                reason = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+    return Row(name, reason=reason)
+
+
+def _samples(op: Any, dtype: torch.dtype, wanted: Any) -> Iterator[tuple[int, Any]]:
+    """The first samples with their numbers, the same in every process."""
+    _seed()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        # `set_seed` would seed, and write down the stack, for each sample and kind of device.
+        samples = op.sample_inputs("cpu", dtype, requires_grad=True, set_seed=False)
+        for number, sample in enumerate(islice(samples, SAMPLES)):
+            if wanted(sample):
+                yield number, sample
+
+
+def _is_good(sample: Any) -> bool:
+    asked = [one for one in _tensors(sample) if one.requires_grad]
+    return bool(asked) and all(one.numel() > 1 for one in asked)
+
+
+def _observe(op: Any, sample: Any) -> Observed:
+    _seed()
+    differentiated = sample.output_process_fn_grad
+    return observe(op, sample.input, *sample.args, differentiated=differentiated, **sample.kwargs)
+
+
+def _tensors(sample: Any) -> list[torch.Tensor]:
+    return _torch.tensors_in((sample.input, sample.args, sample.kwargs))
+
+
+def _words(sample: Any) -> tuple[str, ...]:
+    """The tensors that go in: type, shape, and which of them are not differentiated."""
+    return tuple(
+        f"{str(one.dtype)[6:]} {shape_of(one)}{'' if one.requires_grad else ' fixed'}"
+        for one in _tensors(sample)
+    )
+
+
+def _seed() -> None:
+    torch.default_generator.manual_seed(0)
+    random.seed(0)
+
+
+def run(names: Iterable[str] | None = None) -> Atlas:
+    """Run ops of the database, all or those named, and return their atlas.
+
+    Raises:
+        NoDatabase: it can't be imported.
+        KeyError: there is no op of such a name.
+    """
+    ops = op_database()
+    names = list(ops) if names is None else sorted(set(names))
+    if unknown := [name for name in names if name not in ops]:
+        raise KeyError(f"the op database has no {unknown[0]!r}")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # tiny samples: threads only wait for each other
+    try:
+        with torch.random.fork_rng(devices=[]):
+            rows = {name: row(name, ops[name]) for name in names}
+    finally:
+        torch.set_num_threads(threads)
+    nodes = {node for one in rows.values() if one.seen for node, _ in one.seen.nodes}
+    formulas = {node: dict(formula(node)) for node in sorted(nodes)}
+    return Atlas(
+        torch.__version__.partition("+")[0],
+        {node: found for node, found in formulas.items() if found},
+        rows,
+    )

@@ -1,0 +1,86 @@
+"""The atlas as a table: HTML that is readable as it is, and sorts and filters with a script.
+
+One row has few elements, since there are hundreds: everything about an op stands folded behind what
+it saves, as text. The script is one guarded listener on the document; it reads the cells and needs
+no ids, no data beside the table, no kernel and no network.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+
+from ..view.html import style
+from .observe import KINDS
+from .rows import Atlas, Row, details
+
+COLUMNS = ("op", "backward", "saves", "bytes saved / out", "notes")
+NOTES = ("view", "not twice", "constant gradient", "no forward mode", "backward raises")
+
+
+def table_html(atlas: Atlas) -> str:
+    """Return the atlas as one element."""
+    rows = atlas.recorded()
+    heads = "".join(
+        f'<th scope="col"{" aria-sort=ascending" if name == "op" else ""}>'
+        f'<button type="button">{name}</button></th>'
+        for name in COLUMNS
+    )
+    body = "\n".join(_row(atlas, row) for row in rows)
+    title = f"Atlas: what {len(rows)} ops save, torch {atlas.torch}"
+    saves = ("anything", "nothing", *KINDS, "input and output")
+    return (
+        f'<div class="lens lens-sheet" role="group" aria-label="{escape(title)}">'
+        f"<style>{style()}{_asset('table.css')}</style>"
+        f'<div class="lens-head"><b>{escape(title)}</b></div>'
+        '<div class="lens-controls">'
+        '<label>find <input type="search" class="lens-find" autocomplete="off"></label>'
+        f"<label>saves {_menu(saves)}</label>"
+        f"<label>notes {_menu(('any', *NOTES))}</label>"
+        f'<output aria-live="polite">{len(rows)} of {len(rows)}</output></div>'
+        '<div class="lens-rows" tabindex="0" role="region" aria-label="rows of the atlas">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+        f"<script>{_asset('table.js')}</script></div>"
+    )
+
+
+def _menu(options: tuple[str, ...]) -> str:
+    inner = "".join(f"<option>{escape(option)}</option>" for option in options)
+    return f'<select autocomplete="off">{inner}</select>'
+
+
+def _row(atlas: Atlas, row: Row) -> str:
+    names = list(dict.fromkeys(node.rpartition("::")[2] for node, _ in row.seen.nodes))
+    node = names[0] + (f" and {len(row.seen.nodes) - 1} more" if len(row.seen.nodes) > 1 else "")
+    text = "\n".join(details(atlas, row))
+    return (
+        f"<tr><th scope=row>{_breakable(row.op)}<td>{_breakable(node)}"
+        f"<td><details><summary>{row.kinds}</summary>{escape(text, quote=False)}</details>"
+        f"<td>{row.saved_bytes} / {row.seen.output_bytes}<td>{', '.join(notes(row))}"
+    )
+
+
+def notes(row: Row) -> list[str]:
+    """In what an op differs from most: new memory, twice differentiable, forward mode."""
+    seen = row.seen
+    found = (
+        seen.view != "new",
+        seen.backward and seen.double is False,
+        seen.double is None,
+        not seen.forward,
+        not seen.backward,
+    )
+    return [note for note, holds in zip(NOTES, found, strict=True) if holds]
+
+
+def _breakable(name: str) -> str:
+    """A long name may be broken where a word in it begins."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w)", "<wbr>", escape(name))
+
+
+@cache
+def _asset(name: str) -> str:
+    text = files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return re.sub(r"/\*.*?\*/|\n\s*", "", text, flags=re.S)

@@ -1,0 +1,82 @@
+"""Tensors that a Python object keeps alive: what a hook packed, what its closure holds, a ``ctx``.
+
+Follows containers, attributes, closures, bound methods and partial functions; reads attributes
+from ``vars`` only, so that nothing runs. Does not enter modules, optimizers, classes and weak
+references: those are taken to live on their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+
+from . import _torch
+
+_LIVE_ON_THEIR_OWN = (
+    type,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    torch.nn.Module,
+    torch.optim.Optimizer,
+    str,
+    bytes,
+    int,
+    float,
+    torch.dtype,
+    torch.device,
+)
+
+
+def tensors_kept(*roots: Any) -> list[torch.Tensor]:
+    """Return every tensor that is reached from ``roots``, each once, in a fixed order."""
+    roots = [root for root in roots if root is not None]
+    if len(roots) == 1 and isinstance(roots[0], torch.Tensor):
+        return roots
+    found: dict[int, torch.Tensor] = {}
+    pending = list(reversed(roots))
+    met: dict[int, Any] = {}  # the objects too: an id is valid as long as its object is there
+    while pending:
+        one = pending.pop()
+        if one is None or isinstance(one, _LIVE_ON_THEIR_OWN) or id(one) in met:
+            continue
+        met[id(one)] = one
+        if isinstance(one, torch.Tensor):
+            found[id(one)] = one
+        else:
+            pending.extend(reversed(list(_parts(one))))
+    return list(found.values())
+
+
+def _parts(one: Any) -> Iterator[Any]:
+    """What ``one`` holds directly."""
+    if isinstance(one, Mapping):
+        yield from one.values()
+    elif isinstance(one, (tuple, list, set, frozenset)) or type(one).__name__ == "deque":
+        yield from one
+    elif isinstance(one, types.FunctionType):
+        yield from one.__defaults__ or ()
+        yield from (one.__kwdefaults__ or {}).values()
+        for cell in one.__closure__ or ():
+            try:
+                yield cell.cell_contents
+            except ValueError:  # not filled yet, or emptied
+                pass
+    elif isinstance(one, types.MethodType):
+        yield one.__self__
+        yield one.__func__
+    elif isinstance(one, functools.partial):
+        yield from (one.func, *one.args, *one.keywords.values())
+    elif _torch.is_node(one):
+        yield from _torch.raw_data(one)
+        yield from getattr(one, "__dict__", {}).values()
+    elif _torch.is_saved_tensor(one):
+        yield from (one.data, one.unpack_hook)
+    elif hasattr(one, "__dict__") or hasattr(type(one), "__slots__"):
+        yield from getattr(one, "__dict__", {}).values()
+        for name in getattr(type(one), "__slots__", ()):
+            if isinstance(getattr(type(one), name, None), types.MemberDescriptorType):
+                yield getattr(one, name, None)

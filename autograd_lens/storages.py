@@ -1,0 +1,106 @@
+"""Which memory a tensor lives in, and how much of it there is.
+
+Numbers storages, so that who shares memory can be told without keeping any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from . import _torch
+from .kept import tensors_kept
+
+
+@dataclass
+class Storages:
+    """Numbers storages in the order in which they are met; valid while their owners live.
+
+    ``further`` collects the nodes that a kept tensor leads to: it keeps its own graph alive too.
+    """
+
+    numbers: dict[int, int] = field(default_factory=dict)
+    sizes: list[int] = field(default_factory=list)
+    hooks: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    further: list[Any] = field(default_factory=list)
+
+    def of(self, tensor: torch.Tensor) -> tuple[int, ...]:
+        """Return the numbers of the storages behind ``tensor`` (several for a sparse one)."""
+        return tuple(dict.fromkeys(map(self.number, storages_of(tensor))))
+
+    def met(self, tensor: torch.Tensor) -> list[int]:
+        """The numbers of those storages behind ``tensor`` that have one."""
+        key = _torch.plain_key(tensor)
+        if key is not None:
+            number = self.numbers.get(key)
+            return [] if number is None else [number]
+        keys = map(_torch.storage_key, storages_of(tensor))
+        return [self.numbers[key] for key in keys if key in self.numbers]
+
+    def of_packed(self, packed: Any, hook: Any) -> tuple[int, ...]:
+        """Those of the tensors that a packed object and its unpack hook keep alive."""
+        if id(hook) not in self.hooks:  # a hook serves many tensors
+            self.hooks[id(hook)] = self.of_all(tensors_kept(hook))
+        return tuple(dict.fromkeys(self.of_all(tensors_kept(packed)) + self.hooks[id(hook)]))
+
+    def of_all(self, tensors: Iterable[torch.Tensor]) -> tuple[int, ...]:
+        """The numbers behind several tensors, whose graphs are followed."""
+        numbers: dict[int, None] = {}
+        for tensor in tensors:
+            numbers |= dict.fromkeys(self.of(tensor))
+            self.follow(tensor)
+        return tuple(numbers)
+
+    def follow(self, tensor: torch.Tensor) -> None:
+        """Remember the graph that ``tensor`` keeps alive."""
+        node = _torch.with_graph(tensor).grad_fn
+        if node is not None:
+            self.further.append(node)
+
+    def number(self, storage: torch.UntypedStorage) -> int:
+        """The number of a storage, a new one if it was not met."""
+        return self.number_at(_torch.storage_key(storage), storage)
+
+    def number_at(self, key: int, storage: torch.UntypedStorage) -> int:
+        """The same where the key is known."""
+        number = self.numbers.get(key)
+        if number is None:
+            number = self.numbers[key] = len(self.sizes)
+            self.sizes.append(storage.nbytes())
+        return number
+
+
+def storages_of(tensor: torch.Tensor) -> list[torch.UntypedStorage]:
+    """Return every storage behind ``tensor``: one if strided, those of its parts otherwise.
+
+    An empty list means that it can't be seen (an opaque backend).
+    """
+    parts = _torch.inner_tensors(tensor)
+    if parts:
+        return [storage for part in parts for storage in storages_of(part)]
+    try:
+        return [tensor.untyped_storage()]
+    except (RuntimeError, NotImplementedError):
+        return []
+
+
+def tensor_bytes(tensor: torch.Tensor) -> int:
+    """Bytes of the elements of ``tensor``; of all its parts if it is made of several."""
+    parts = _torch.inner_tensors(tensor)
+    if parts:
+        return sum(tensor_bytes(part) for part in parts)
+    try:
+        return int(tensor.numel()) * tensor.element_size()
+    except RuntimeError:
+        return 0
+
+
+def shape_of(tensor: torch.Tensor) -> tuple[int | str, ...]:
+    """The shape as plain numbers; a size that is not a number (``j1``) as text."""
+    try:
+        return tuple(int(s) if isinstance(s, int) else str(s) for s in tensor.shape)
+    except RuntimeError:  # a strided nested tensor has no shape
+        return ("?",) * tensor.dim()

@@ -1,0 +1,383 @@
+"""The atlas: the stored file is what runs here, and what PyTorch's own formulas say."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+import torch
+from derivatives import needs
+
+from autograd_lens import atlas
+from autograd_lens.atlas.database import op_database
+
+STORED = atlas.load()
+expecttest = pytest.importorskip("expecttest", reason="PyTorch's op database needs it")
+
+
+@pytest.fixture(scope="session")
+def fresh():
+    """The whole database, run once."""
+    return atlas.run()
+
+
+class TestStored:
+    def test_is_what_runs_here(self, fresh):
+        if fresh.torch != STORED.torch:
+            pytest.skip(f"stored for torch {STORED.torch}, this is {fresh.torch}: make atlas-diff")
+        for name, row in fresh.ops.items():
+            assert STORED.ops.get(name) == row
+        assert fresh == STORED, "run `make atlas`"
+
+    def test_is_the_text_that_would_be_written(self):
+        assert atlas.load().to_json() == STORED.to_json()
+        again = json.loads(STORED.to_json())
+        assert list(again["ops"]) == sorted(again["ops"])
+        assert all("\n" not in line for line in STORED.to_json().splitlines())
+
+    def test_has_every_op(self, fresh):
+        assert set(fresh.ops) == set(op_database())
+        assert len(fresh.recorded()) >= 500
+        assert all(row.reason for row in fresh.ops.values() if row.seen is None)
+
+    def test_differentiable_ops_run(self, fresh):
+        """Those of which the database says so and that record nothing here, by reason."""
+        silent = {
+            name: row.reason
+            for name, row in fresh.ops.items()
+            if row.seen is None and op_database()[name].supports_autograd
+        }
+        itself = {name for name, reason in silent.items() if reason == "returns its input itself"}
+        elsewhere = {name for name, reason in silent.items() if "on the CPU" in reason}
+        assert itself >= {"contiguous", "positive"}
+        assert set(silent) == itself | elsewhere
+        assert len(silent) < 12
+
+
+# Where running says something else than the database, and why.
+TWICE = {
+    "nn.functional.ctc_loss": "its second derivative is not implemented; the database skips it",
+    "nn.functional.linear_cross_entropy.chunked_none": "writes to out=, which is not recorded",
+    "sparse.sampled_addmm": "its gradient is sparse and no COO tensor; the database makes it dense",
+}
+FORWARD = {
+    "bfloat16": "the database can't check so few digits",
+    "cfloat": "the database can't check so few digits",
+    "chalf": "the database can't check so few digits",
+    "float": "the database can't check so few digits",
+    "half": "the database can't check so few digits",
+    "linalg.lstsq": "works, and is not declared",
+    "native_layer_norm": "works, and is not declared",
+    "nn.functional.scaled_dot_product_attention": "its composite form has it, its fused forms not",
+    "normal": "the tangent is zero",
+    "normal.number_mean": "the tangent is zero",
+}
+
+
+class TestAgainstTheDatabase:
+    """What runs is compared with what the database declares, which the atlas never reads."""
+
+    def test_twice(self):
+        differs = {
+            row.op
+            for row in STORED.recorded()
+            if row.seen.double is not None
+            and row.seen.double != op_database()[row.op].supports_gradgrad
+        }
+        if torch.__version__.startswith(STORED.torch):
+            assert differs == set(TWICE)
+
+    def test_forward_mode(self):
+        differs = {
+            row.op
+            for row in STORED.recorded()
+            if row.seen.forward != op_database()[row.op].supports_forward_ad
+        }
+        if torch.__version__.startswith(STORED.torch):
+            assert differs == set(FORWARD)
+
+
+# Ops of one node whose saved tensors are not what the formulas, read with the arguments and results
+# of the op itself, make expect. By reason: the op, and the fields it explains.
+CALLS_ANOTHER = "hands the work to an op that returns more than it does, and takes other arguments"
+MAKES_ONE = "makes a tensor of what was no tensor, or of a random number, and hands it on"
+ORDER = "its arguments come in another order"
+EXPLAINED = {
+    CALLS_ANOTHER: {
+        "_batch_norm_with_update": "result3",
+        "linalg.det": "LU pivots",
+        "linalg.eigvals": "eigenvectors",
+        "linalg.eigvalsh": "eigenvectors",
+        "linalg.slogdet": "LU pivots",
+        "linalg.solve": "LU pivots",
+        "linalg.solve_ex": "LU pivots",
+        "linalg.svdvals": "S U Vh",
+        "masked.median": "indices",
+        "msort": "indices",
+        "nn.functional.batch_norm": "result1 result2 running_mean running_var weight",
+        "nn.functional.embedding_bag": "result1 result2 result3",
+        "nn.functional.fractional_max_pool2d": "result1",
+        "nn.functional.fractional_max_pool3d": "result1",
+        "nn.functional.group_norm": "result1 result2",
+        "nn.functional.layer_norm": "result1 result2",
+        "nn.functional.logsigmoid": "buffer",
+        "nn.functional.multilabel_margin_loss": "is_target",
+        "nn.functional.nll_loss": "total_weight",
+        "sparse.mm.reduce": "result1",
+    },
+    MAKES_ONE: {
+        "__getitem__": "indices",
+        "max_pool2d_with_indices_backward": "indices",
+        "nn.functional.dropout": "other self",
+        "nn.functional.dropout2d": "other self",
+        "nn.functional.rrelu": "noise",
+    },
+    ORDER: {
+        "__rmatmul__": "self tensor",
+        "__rmod__": "other self",
+        "__rpow__": "exponent self",
+        "lu_solve": "LU pivots",
+        "where": "condition",
+    },
+    "residuals are named in a formula only to ask whether they are there": {
+        "linalg.lstsq": "residuals",
+        "linalg.lstsq.grad_oriented": "residuals",
+    },
+}
+
+
+def disagreements(row: atlas.Row) -> dict[str, str]:
+    """Fields for which a row says something else than the formulas of its nodes, and what."""
+    found = {}
+    alone = len(row.seen.nodes) == 1
+    partly = not alone or any(one.endswith(" fixed") for one in row.inputs)
+    for node, saved in row.seen.nodes:
+        need = needs().get(node.removesuffix("_copy"))
+        if need is None:
+            if saved and "GeneratedBackward" not in node:  # Python code; has no formula
+                found[min(saved)] = f"{node} has no formula, and saves it"
+            continue
+        fields = {re.sub(r"\[\d+\]$", "", place): what for place, what in saved.items()}
+        for name in sorted(set(fields) - need.all):
+            found[name] = f"{node} saves it, and no formula uses it"
+        for name in sorted(need.all - set(fields)):
+            # What only the gradient of another input needs is not saved when nobody asks for it.
+            of_all = all(name in uses for uses in need.by_input.values())
+            if not (name in need.optional or (partly and not of_all)):
+                found[name] = f"{node} does not save it, and a formula uses it"
+        if alone:
+            found |= {
+                name: f"{node} saves {what}"
+                for name, what in fields.items()
+                if name in need.all and not _right(name, what, need, row)
+            }
+    return found
+
+
+def _right(name: str, what: str, need, row: atlas.Row) -> bool:
+    """Of an op with one node: named like an argument it is that input, like a result that output.
+
+    Which input can be told where the op takes the tensors that its node names, and no others.
+    """
+    word, number = what.removeprefix("view of ").split()[:2]
+    if name in need.outputs:
+        return (word, number) == ("output", str(need.outputs.index(name)))
+    if len(need.inputs) == len(row.inputs):
+        return (word, number) == ("input", str(need.inputs.index(name)))
+    return word == "input"
+
+
+def changed(row: atlas.Row, saved: dict[str, str]) -> atlas.Row:
+    """The row with other saved tensors in its first node."""
+    (node, _), *others = row.seen.nodes
+    return replace(row, seen=replace(row.seen, nodes=((node, saved), *others)))
+
+
+class TestAgainstTheFormulas:
+    """`derivatives.yaml` says by name what a node needs; running says which tensor it holds."""
+
+    def test_they_agree(self):
+        reasons = {
+            op: set(fields.split()) for table in EXPLAINED.values() for op, fields in table.items()
+        }
+        found = {row.op: disagreements(row) for row in STORED.recorded()}
+        if not torch.__version__.startswith(STORED.torch):
+            pytest.skip(f"the formulas of {torch.__version__} are not those of {STORED.torch}")
+        for op, problems in found.items():
+            assert set(problems) == reasons.get(op, set()), (op, problems)
+
+    def test_most_are_compared(self):
+        nodes = [node for row in STORED.recorded() for node, _ in row.seen.nodes]
+        known = [node for node in nodes if node.removesuffix("_copy") in needs()]
+        assert len(known) > 0.97 * len(nodes)
+        explained = sum(map(len, EXPLAINED.values()))
+        assert explained < 0.06 * len(STORED.recorded())
+
+    @pytest.mark.parametrize("spoil", ["lost", "swapped", "more", "moved"])
+    def test_a_row_that_is_wrong_is_noticed(self, spoil):
+        """The negative control, on every row of one node that saves something."""
+        explained = {op for table in EXPLAINED.values() for op in table}
+        rows = [
+            row
+            for row in STORED.recorded()
+            if len(row.seen.nodes) == 1 and row.seen.nodes[0][1] and row.op not in explained
+        ]
+        missed = [row.op for row in rows if not disagreements(SPOIL[spoil](row))]
+        partial = {row.op for row in rows if "lost" == spoil and _may_lack(row)}
+        assert len(rows) > 200
+        assert len(missed) < 0.05 * len(rows)
+        assert set(missed) <= partial or spoil == "moved"  # where it may be any input
+
+
+def _may_lack(row) -> bool:
+    """Whether the field that is taken away might be missing with reason."""
+    ((node, saved),) = row.seen.nodes
+    optional = needs()[node.removesuffix("_copy")].optional
+    return min(saved) in optional or any(one.endswith(" fixed") for one in row.inputs)
+
+
+def _lost(row):
+    saved = dict(row.seen.nodes[0][1])
+    del saved[min(saved)]
+    return changed(row, saved)
+
+
+def _swapped(row):
+    other = {"input": "output", "output": "input"}
+    saved = {
+        place: re.sub("input|output", lambda match: other[match[0]], what)
+        for place, what in row.seen.nodes[0][1].items()
+    }
+    return changed(row, saved)
+
+
+def _more(row):
+    return changed(row, row.seen.nodes[0][1] | {"nothing_of_this_name": "input 0 float64 (5,)"})
+
+
+def _moved(row):
+    saved = {
+        place: re.sub(r"put (\d+)", lambda match: f"put {int(match[1]) + 1}", what)
+        for place, what in row.seen.nodes[0][1].items()
+    }
+    return changed(row, saved)
+
+
+SPOIL = {"lost": _lost, "swapped": _swapped, "more": _more, "moved": _moved}
+
+
+class TestObserve:
+    def test_what_a_node_holds(self):
+        x, w = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+        seen = atlas.observe(torch.mul, x, w)
+        assert seen.nodes == (
+            ("MulBackward0", {"other": "input 1 float32 (3,)", "self": "input 0 float32 (3,)"}),
+        )
+        assert (seen.kinds, seen.bytes, seen.output_bytes) == (("input",), {"input": 24}, 12)
+        assert (seen.view, seen.backward, seen.double, seen.forward) == ("new", True, True, True)
+
+    def test_a_copy_is_no_input(self):
+        x = torch.ones(3, requires_grad=True)
+        assert atlas.observe(torch.exp, x).kinds == ("output",)
+        assert atlas.observe(lambda x: x.exp() + 1, x).kinds == ("intermediate",)
+        assert atlas.observe(lambda x: x.clone().sin(), x).kinds == ("intermediate",)
+
+    def test_another_reading_is_a_view(self):
+        x = torch.ones(3, 3, requires_grad=True)
+        (_, saved), _ = atlas.observe(lambda x: x.t().sin(), x).nodes
+        assert saved == {"self": "view of input 0 float32 (3, 3)"}
+        assert atlas.observe(torch.t, x).view == "view"
+        assert atlas.observe(lambda x: (x, x.t()), x).view == "input or view"
+
+    def test_storages_are_counted_once(self):
+        x = torch.ones(3, requires_grad=True)
+        assert atlas.observe(lambda x: x * x, x).bytes == {"input": 12}
+        assert atlas.observe(lambda x: x[:2].sin(), x).bytes == {"input": 12}
+
+    def test_backward_that_raises_or_can_not_go_on(self):
+        a = torch.tensor([1.0, 2.0], requires_grad=True)
+        raises = atlas.observe(torch.igamma, a, a.detach().clone().requires_grad_())
+        assert (raises.backward, raises.double) == (False, False)
+        once = atlas.observe(torch.nn.functional.hardsigmoid, a)
+        assert (once.backward, once.double) == (True, False)
+        assert atlas.observe(torch.sign, a).double is None
+        assert not atlas.observe(torch.cdist, a[None], a[None]).forward
+
+    def test_own_functions_are_read_too(self):
+        class Keeps(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                ctx.beside = x * 2
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+        seen = atlas.observe(Keeps.apply, torch.ones(2, requires_grad=True))
+        assert seen.kinds == ("input", "intermediate")
+        assert set(seen.nodes[0][1]) == {"tensors[0]", "ctx.beside"} or len(seen.nodes[0][1]) == 2
+
+    @pytest.mark.parametrize(
+        ("call", "argument", "why"),
+        [
+            (torch.exp, torch.ones(2), "no input that requires grad"),
+            (torch.ones, 2, "takes no tensor"),
+            (torch.argmax, torch.ones(2, requires_grad=True), "integers or booleans"),
+            (torch.zeros_like, torch.ones(2, requires_grad=True), "new numbers"),
+            (lambda x: x, torch.ones(2, requires_grad=True), "its input itself"),
+            (lambda x: None, torch.ones(2, requires_grad=True), "returns no tensor"),
+        ],
+    )
+    def test_no_graph_has_a_reason(self, call, argument, why):
+        with pytest.raises(atlas.NoGraph, match=why):
+            atlas.observe(call, argument)
+
+
+class TestFile:
+    def spoiled(self, tmp_path, spoil):
+        plain = json.loads(STORED.to_json())
+        spoil(plain)
+        path = tmp_path / "atlas.json"
+        path.write_text(json.dumps(plain), encoding="utf-8")
+        return path
+
+    def test_what_is_written_is_read(self, tmp_path):
+        path = tmp_path / "atlas.json"
+        path.write_text(STORED.to_json(), encoding="utf-8")
+        assert atlas.load(path) == STORED
+
+    @pytest.mark.parametrize(
+        ("spoil", "says"),
+        [
+            (lambda plain: plain.pop("ops"), "holds no atlas"),
+            (lambda plain: plain["ops"]["mul"].pop("bytes"), "op 'mul' lacks 'bytes'"),
+            (lambda plain: plain["ops"]["mul"].update(price=1), "'mul' has an unknown 'price'"),
+            (lambda plain: plain["ops"]["mul"].update(kinds=["all"]), "'mul' saves 'all'"),
+            (lambda plain: plain.update(ops=[]), "holds no atlas"),
+        ],
+    )
+    def test_another_file_is_refused(self, tmp_path, spoil, says):
+        with pytest.raises(atlas.BadAtlas, match=says) as refused:
+            atlas.load(self.spoiled(tmp_path, spoil))
+        assert "make atlas" in str(refused.value)
+
+    def test_no_file_and_no_json(self, tmp_path):
+        with pytest.raises(atlas.BadAtlas, match="No such file"):
+            atlas.load(tmp_path / "none.json")
+        (tmp_path / "half.json").write_text(STORED.to_json()[:1000], encoding="utf-8")
+        with pytest.raises(atlas.BadAtlas, match="is not JSON"):
+            atlas.load(tmp_path / "half.json")
+
+    def test_unknown_ops_are_named(self):
+        with pytest.raises(KeyError, match="'mull'"):
+            atlas.run(["mul", "mull"])
+
+    def test_a_missing_database_says_what_to_install(self, monkeypatch):
+        module = "torch.testing._internal.common_methods_invocations"
+        monkeypatch.setitem(__import__("sys").modules, module, None)
+        with pytest.raises(atlas.NoDatabase, match="pip install expecttest"):
+            atlas.run(["mul"])
