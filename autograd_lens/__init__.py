@@ -58,6 +58,7 @@ __all__ = [
     "explore",
     "graph",
     "record_backward",
+    "saved_tensors",
     "record_memory",
     "saved_tensors",
     "storage_layout",
