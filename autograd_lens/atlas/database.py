@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import random
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import Any
 
@@ -115,6 +116,16 @@ def _seed() -> None:
     random.seed(0)
 
 
+def _rows(ops: Mapping[str, Any]) -> dict[str, Row]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # tiny samples: threads only wait for each other
+    try:
+        with torch.random.fork_rng(devices=[]):
+            return {name: row(name, op) for name, op in ops.items()}
+    finally:
+        torch.set_num_threads(threads)
+
+
 def run(names: Iterable[str] | None = None) -> Atlas:
     """Run ops of the database, all or those named, and return their atlas.
 
@@ -126,13 +137,10 @@ def run(names: Iterable[str] | None = None) -> Atlas:
     names = list(ops) if names is None else sorted(set(names))
     if unknown := [name for name in names if name not in ops]:
         raise KeyError(f"the op database has no {unknown[0]!r}")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # tiny samples: threads only wait for each other
-    try:
-        with torch.random.fork_rng(devices=[]):
-            rows = {name: row(name, ops[name]) for name in names}
-    finally:
-        torch.set_num_threads(threads)
+    # For each sample the database looks through the whole stack, for a test that might have asked:
+    # below a test runner that takes ten times as long as on the short stack of a new thread.
+    with ThreadPoolExecutor(1) as thread:
+        rows = thread.submit(_rows, {name: ops[name] for name in names}).result()
     nodes = {node for one in rows.values() if one.seen for node, _ in one.seen.nodes}
     formulas = {node: dict(formula(node)) for node in sorted(nodes)}
     return Atlas(
