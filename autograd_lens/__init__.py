@@ -58,7 +58,6 @@ __all__ = [
     "explore",
     "graph",
     "record_backward",
-    "saved_tensors",
     "record_memory",
     "saved_tensors",
     "storage_layout",
