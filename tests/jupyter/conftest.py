@@ -1,4 +1,4 @@
-"""One JupyterLab for all tests of a process, and a picture of the page where a test fails."""
+"""One JupyterLab for a module of tests, and a picture of the page where a test fails."""
 
 import re
 import sys
@@ -14,7 +14,7 @@ from lab import ROOT, Lab, serve  # noqa: E402  (found through the line above)
 PICTURES = ROOT / "_build" / "jupyter"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def lab(tmp_path_factory, browsing):
     """A running JupyterLab on an empty folder, with a browser."""
     folder, own = tmp_path_factory.mktemp("notebooks"), tmp_path_factory.mktemp("jupyter")

@@ -67,12 +67,11 @@ def test_every_cell_runs(chapter):
         assert cell["stderr"] == []
 
 
-def test_every_figure_is_drawn(chapter, request):
+def test_every_figure_is_drawn(chapter):
     shown = [figure["title"] for figure in chapter.page.evaluate(figures.SEEN)]
     assert shown == figures.stored_titles(chapter.saved())
     assert figures.problems(chapter.page) == []
-    if os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
-        site = request.getfixturevalue("site")
+    if site := os.environ.get("LENS_SITE"):  # in `make test`: the page that was built from it
         page = Path(site, chapter.source.relative_to(ROOT)).with_suffix(".html")
         assert shown == figures.titles(page.read_text("utf-8"))
 

@@ -37,10 +37,7 @@ def page(lab):
     page = lab.open("live.ipynb")
     cells = run_all(page)
     assert [cell["errors"] for cell in cells] == [[]] * len(CELLS)
-    yield page
-    lab.close_pages()
-    lab.stop_kernels()
-    lab.problems.clear()
+    return page
 
 
 @pytest.fixture
