@@ -274,10 +274,10 @@ def dead_menu(figure: Locator, buttons: list[Locator]) -> str:
     """Press each button of a menu and go back, as in `dead_choice`; one is pressed at a time."""
     pictures = {picture(figure)}
     for button in [*buttons[1:], *buttons[-2::-1]]:
-        name = button.inner_text()
+        name = button.text_content()
         if not changes(figure, button, "Enter"):
             return f"{name!r} changes nothing"
-        pressed = [b.inner_text() for b in buttons if b.get_attribute("aria-pressed") == "true"]
+        pressed = [b.text_content() for b in buttons if b.get_attribute("aria-pressed") == "true"]
         if pressed != [name]:
             return f"{name!r} was chosen, and {pressed} is said to be"
         pictures.add(picture(figure))
