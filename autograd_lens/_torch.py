@@ -87,6 +87,11 @@ def tensors_and_nodes_in(tree: Any) -> tuple[list[torch.Tensor], list[Any]]:
     return tensors, nodes
 
 
+def tree_map(change: Any, tree: Any) -> Any:
+    """Return a pytree with ``change`` applied to every leaf."""
+    return _pytree.tree_map(change, tree)
+
+
 def tensors_in(tree: Any) -> list[torch.Tensor]:
     """Return the tensors of a pytree, in order."""
     if isinstance(tree, torch.Tensor):

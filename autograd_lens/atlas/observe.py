@@ -231,7 +231,7 @@ def _forward(call: Any, args: Any, kwargs: Any) -> bool:
 
     with forward_ad.dual_level():
         try:
-            args, kwargs = torch.utils._pytree.tree_map(dual, (args, kwargs))
+            args, kwargs = _torch.tree_map(dual, (args, kwargs))
             outputs = _torch.tensors_in(call(*args, **kwargs))
             return any(forward_ad.unpack_dual(one).tangent is not None for one in outputs)
         except RuntimeError:  # NotImplementedError is one
