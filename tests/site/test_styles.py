@@ -118,7 +118,9 @@ def back_to_top(page):
 def results(page):
     """The results of a search."""
     page.goto(page.url + "?q=backward")
-    page.locator("#search-results li a").first.wait_for()
+    # The list comes first; an excerpt of each page is fetched afterwards.
+    page.get_by_text("Search finished, found").wait_for()
+    page.wait_for_load_state("networkidle")
 
 
 INDEX, CHAPTER = "book/index.html", "book/01_tape.html"

@@ -88,8 +88,8 @@ def rerun(
     if probe:
         after.cells.append(new_code_cell(probe))
     notes = execute(after, folder, kernel, timeout)
+    normalise(after)  # the probe too: what a cell prints can arrive in pieces
     printed = _text(after.cells.pop().outputs) if probe else ""
-    normalise(after)
     differences = []
     for position, (old, new) in enumerate(zip(before.cells, after.cells, strict=True)):
         if old.cell_type != "code":
