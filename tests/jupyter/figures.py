@@ -38,6 +38,16 @@ def stored_titles(nb: dict) -> list[str]:
     ]
 
 
+def stored_texts(nb: dict, title: str) -> str:
+    """What the outputs with a figure of this title say, in text and in HTML."""
+    return "\n".join(
+        str(output["data"])
+        for cell in nb["cells"]
+        for output in cell.get("outputs", [])
+        if title in titles(output.get("data", {}).get("text/html", ""))
+    )
+
+
 def stored_widgets(nb: dict) -> int:
     """How many of its outputs are live widgets."""
     return sum(
