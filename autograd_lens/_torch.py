@@ -196,47 +196,48 @@ def hook_counts(tensor: torch.Tensor) -> tuple[int, int]:
     return len(hooks[0] or ()), len(hooks[1] or ())
 
 
-def storage_key(storage: torch.UntypedStorage) -> int:
-    """An identity of the storage, valid while it is alive."""
+def storage_keys(storages: Iterable[torch.UntypedStorage]) -> list[int]:
+    """An identity of each storage, valid while it is alive."""
     try:
-        return storage._cdata
+        return list(map(_cdata, storages))
     except AttributeError:
         raise _unsupported("_cdata on storages") from None
 
 
-_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_cdata = attrgetter("_cdata")
 
 
-def plain_facts(tensor: torch.Tensor) -> tuple[Any, ...] | None:
-    """Shape, dtype, device, bytes, version, storage key and storage, of a tensor of one piece.
+def storage_key(storage: torch.UntypedStorage) -> int:
+    """The same for one storage."""
+    return storage_keys((storage,))[0]
 
-    None for any other (and for inference tensors, which have no version): those need a closer look.
-    One call instead of ten, since a large graph has thousands of them.
-    """
-    if type(tensor) not in _PLAIN or tensor.is_nested or _functorch_wrapped(tensor):
-        return None
-    try:
-        storage = tensor.untyped_storage()
-        version = tensor._version
-    except (RuntimeError, NotImplementedError):
-        return None
-    dtype, device = tensor.dtype, tensor.device
-    return tensor.shape, dtype, device, tensor.nbytes, version, storage._cdata, storage
+
+PLAIN = {torch.Tensor, torch.nn.Parameter}
+"""Tensors of one piece, unless they are nested or wrapped."""
+
+facts = attrgetter("shape", "dtype", "device", "nbytes", "_version")
+"""Shape, dtype, device, bytes and version counter of a tensor of one piece, all in one call.
+
+Raises ``RuntimeError`` for a nested tensor, which has no shape, and for an inference tensor, which
+has no version."""
+
+is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
+"""True for what stands for a tensor inside ``torch.vmap`` and its kind."""
 
 
 def plain_key(tensor: torch.Tensor) -> int | None:
-    """The storage key alone, as :func:`plain_facts` has it; None where that is None."""
-    if type(tensor) not in _PLAIN or tensor.is_nested or _functorch_wrapped(tensor):
+    """The key of the storage behind a tensor of one piece; None for any other tensor."""
+    if type(tensor) not in PLAIN or is_wrapped(tensor) or tensor.is_nested:
         return None
     try:
-        return tensor.untyped_storage()._cdata
+        return _cdata(tensor.untyped_storage())
     except (RuntimeError, NotImplementedError):
         return None
 
 
 def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:
     """Return the tensors that ``tensor`` is made of, or nothing when it is one piece."""
-    if _functorch_wrapped(tensor):
+    if is_wrapped(tensor):
         return [torch._C._functorch.get_unwrapped(tensor)]
     if tensor.layout in _SPARSE_PARTS:
         return [getattr(tensor, part)() for part in _SPARSE_PARTS[tensor.layout]]
@@ -248,7 +249,7 @@ def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 def with_graph(tensor: torch.Tensor) -> torch.Tensor:
     """Inside ``torch.vmap`` the graph belongs to the tensor behind the batched one: return that."""
-    while tensor.grad_fn is None and _functorch_wrapped(tensor):
+    while tensor.grad_fn is None and is_wrapped(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
 
@@ -260,9 +261,6 @@ _SPARSE_PARTS = {
     torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
     torch.sparse_bsc: ("ccol_indices", "row_indices", "values"),
 }
-
-
-_functorch_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 
 
 def derivatives_file() -> Path | None:

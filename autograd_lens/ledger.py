@@ -18,7 +18,7 @@ from . import _gc, _torch
 from .capture import find_roots, kind_of
 from .modules import modules_by_node
 from .names import Names
-from .raw import Row, rows, saves
+from .raw import Row, filled_rows, saves
 from .storages import Storages
 from .walk import UNGUARDED, Found, discover, engine_order
 
@@ -118,29 +118,29 @@ def _read(
     """
     live, found = discover(roots)
     storages = Storages()
-    taken: list[tuple[int, Row]] = []
+    keeping: list[tuple[int, Any]] = []
     names_of: list[str] = []
     leaves: dict[int, torch.Tensor] = {}
     opaque: list[int] = []
-    traits: dict[type, tuple[str, str, bool]] = {}
+    traits: dict[type, tuple[str, str]] = {}
     for number, node in enumerate(live):
         kind = type(node)
         trait = traits.get(kind)
         if trait is None:
-            trait = traits[kind] = (node.name(), kind_of(node), saves(kind))
-        name, word, keeps = trait
-        if word == "leaf":
-            if node.variable is not None and (asked is None or node in asked):
-                leaves[number] = node.variable
-        elif keeps:
-            for row in rows(node, storages):
-                if row[10] or row[8]:  # it is, or was, filled
-                    taken.append((number, row))
-        elif kind.__name__ in ("CppFunction", "CopySlices"):  # one class, many names
+            trait = traits[kind] = (node.name(), _trait(node))
+        name, what = trait
+        if what == "leaf":
+            leaf = node.variable
+            if leaf is not None and (asked is None or node in asked):
+                leaves[number] = leaf
+        elif what == "keeps":
+            keeping.append((number, node))
+        elif what == "many names":
             name = node.name()
             if kind_of(node) == "opaque":
                 opaque.append(number)
         names_of.append(name)
+    taken = filled_rows(keeping, storages)
     if len(live) > UNGUARDED:
         engine_order(roots)
     leaf_names = None
@@ -160,6 +160,15 @@ def _read(
     )
     inside = set(live) if storages.further else ()
     return live, reading, [node for node in dict.fromkeys(storages.further) if node not in inside]
+
+
+def _trait(node: Any) -> str:
+    """What the nodes of one class have in common: what there is to do with each of them."""
+    if kind_of(node) == "leaf":
+        return "leaf"
+    if saves(type(node)):
+        return "keeps"
+    return "many names" if type(node).__name__ in ("CppFunction", "CopySlices") else "nothing"
 
 
 class _Owners:

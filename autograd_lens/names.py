@@ -75,4 +75,6 @@ def _pairs(names: Any) -> Iterable[tuple[str, torch.Tensor]]:
 
 def printable(name: str) -> str:
     """``name`` with control characters written as escapes, so that it stays on one line."""
+    if name.isprintable():
+        return name
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)

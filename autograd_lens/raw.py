@@ -10,7 +10,7 @@ Rests on ``torch/csrc/autograd/saved_variable.cpp`` (versions, hooks, release) a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -43,39 +43,89 @@ def rows(node: Any, storages: Storages) -> list[Row]:
     A place where nothing was needed has a row too: one that is neither freed nor of any kind.
     """
     found: list[Row] = []
-    add, facts_of, number_at = found.append, _torch.plain_facts, storages.number_at
     for name, read in _torch.raw_readers(type(node)):
         try:
             raw = read(node)
         except RuntimeError:  # a Python Function refuses once released, and only then
-            add(_empty(name, True))
+            found.append(_empty(name, True))
             continue
         if type(raw) is tuple:
             found += _list_rows(node, name, raw, storages)
             continue
         tensor = raw.data
         if raw.unpack_hook is not None:
-            add(_packed_row(name, tensor, raw.unpack_hook, storages))
-            continue
-        if tensor is None:
-            add(_empty(name, _refuses(node, name)))
-            continue
-        facts = facts_of(tensor)
-        if facts is None:
+            found.append(_packed_row(name, tensor, raw.unpack_hook, storages))
+        elif tensor is None:
+            found.append(_empty(name, _refuses(node, name)))
+        else:
             now = _torch.version(tensor)
-            add(_row(name, tensor, now, _version_then(node, name, now), storages))
-            continue
-        shape, dtype, device, size, now, key, storage = facts
-        # A counter never falls: one at 0 was at 0, and there is no need to ask.
-        then = _version_then(node, name, now) if now else 0
-        number = (number_at(key, storage),)
-        add((name, shape, dtype, device, size, number, now, then, False, False, "Tensor"))
+            found.append(_row(name, tensor, now, _version_then(node, name, now), storages))
     if _is_python(type(node)):
         found += _ctx_rows(node, storages)
         for tensor in _torch.raw_data(node):  # it may have saved what has a graph of its own
             if isinstance(tensor, torch.Tensor):
                 storages.follow(tensor)
     return found
+
+
+def filled_rows(nodes: Sequence[tuple[int, Any]], storages: Storages) -> list[tuple[int, Row]]:
+    """The :func:`rows` of many nodes, each with its node's number; empty ones only where freed.
+
+    Most nodes of most graphs keep tensors of one piece, packed by no hook. A band of such nodes is
+    read in half the time, since each question is put to all of its tensors in one go.
+    """
+    found: list[tuple[int, Row]] = []
+    for start in range(0, len(nodes), _BAND):
+        band = nodes[start : start + _BAND]
+        taken = _plain_rows(band, storages)
+        if taken is None:
+            every = ((number, row) for number, node in band for row in rows(node, storages))
+            taken = [one for one in every if one[1][10] or one[1][8]]
+        found += taken
+    return found
+
+
+_BAND = 1000
+
+
+def _plain_rows(
+    nodes: Sequence[tuple[int, Any]], storages: Storages
+) -> list[tuple[int, Row]] | None:
+    """Those rows, or None where one of the nodes needs a closer look; nothing is numbered then."""
+    kinds = {type(node) for _, node in nodes}
+    if any(map(_is_python, kinds)):
+        return None
+    readers = {kind: _torch.raw_readers(kind) for kind in kinds}
+    asked = [(n, node, *one) for n, node in nodes for one in readers[type(node)]]
+    raws = [read(node) for _, node, _, read in asked]
+    if tuple in map(type, raws) or any([raw.unpack_hook is not None for raw in raws]):
+        return None
+    tensors, places = [], []
+    for (number, node, name, _), raw in zip(asked, raws, strict=True):
+        tensor = raw.data
+        if tensor is not None:
+            tensors.append(tensor)
+            places.append((number, node, name))
+        elif _refuses(node, name):
+            return None
+    if not _torch.PLAIN.issuperset(map(type, tensors)) or any(map(_torch.is_wrapped, tensors)):
+        return None
+    try:
+        behind = list(map(torch.Tensor.untyped_storage, tensors))
+        facts = list(map(_torch.facts, tensors))
+    except (RuntimeError, NotImplementedError):
+        return None
+    return [
+        (
+            number,
+            # A version counter never falls: one at 0 was at 0, and there is no need to ask.
+            (name, shape, dtype, device, size, (storage,), now,
+             _version_then(node, name, now) if now else 0, False, False, "Tensor"),
+        )
+        for (number, node, name), (shape, dtype, device, size, now), storage in zip(
+            places, facts, storages.all(behind), strict=True
+        )
+    ]  # fmt: skip
 
 
 def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:

@@ -5,7 +5,7 @@ Numbers storages, so that who shares memory can be told without keeping any of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,15 +62,22 @@ class Storages:
 
     def number(self, storage: torch.UntypedStorage) -> int:
         """The number of a storage, a new one if it was not met."""
-        return self.number_at(_torch.storage_key(storage), storage)
+        return self.all([storage])[0]
 
-    def number_at(self, key: int, storage: torch.UntypedStorage) -> int:
-        """The same where the key is known."""
-        number = self.numbers.get(key)
-        if number is None:
-            number = self.numbers[key] = len(self.sizes)
-            self.sizes.append(storage.nbytes())
-        return number
+    def all(self, storages: Sequence[torch.UntypedStorage]) -> list[int]:
+        """The numbers of several storages."""
+        numbers, sizes = self.numbers, self.sizes
+        found = []
+        each = zip(_torch.storage_keys(storages), map(_BYTES, storages), strict=True)
+        for key, size in each:
+            number = numbers.setdefault(key, len(sizes))
+            if number == len(sizes):
+                sizes.append(size)
+            found.append(number)
+        return found
+
+
+_BYTES = torch.UntypedStorage.nbytes
 
 
 def storages_of(tensor: torch.Tensor) -> list[torch.UntypedStorage]:

@@ -168,30 +168,34 @@ def discover(roots: Iterable[Any]) -> tuple[list[Any], Found]:
 
     Lays no guards: a graph of more than ``UNGUARDED`` nodes needs :func:`engine_order`.
     """
-    numbers: dict[Any, int] = {}
+    numbers: dict[Any, int] = {None: -1}  # where an input needs no gradient there is no node
     for root in roots:
-        numbers.setdefault(root, len(numbers))
-    expanded, lengths = array("q"), array("q")
-    targets, input_nrs = array("q"), array("q")
-    pending = list(reversed(numbers))
+        numbers.setdefault(root, len(numbers) - 1)
+    met = len(numbers) - 1
+    pending = [(node, number) for node, number in numbers.items() if node is not None][::-1]
+    # Lists: an array takes twice as long to append to.
+    expanded: list[int] = []
+    lengths: list[int] = []
+    targets: list[int] = []
+    input_nrs: list[int] = []
     add_target, add_input_nr, number_of = targets.append, input_nrs.append, numbers.get
     while pending:
-        node = pending.pop()
+        node, number = pending.pop()
         following = node.next_functions
-        expanded.append(numbers[node])
+        expanded.append(number)
         lengths.append(len(following))
         for target, input_nr in following:
             add_input_nr(input_nr)
             number = number_of(target)
             if number is None:
-                if target is None:
-                    number = -1
-                else:
-                    number = numbers[target] = len(numbers)
-                    pending.append(target)
+                number = numbers[target] = met
+                met += 1
+                pending.append((target, number))
             add_target(number)
+    del numbers[None]
     live = list(numbers)
-    return live, Found(expanded, lengths, targets, input_nrs, _torch.sequence_nrs(live))
+    in_numbers = (array("q", several) for several in (expanded, lengths, targets, input_nrs))
+    return live, Found(*in_numbers, _torch.sequence_nrs(live))
 
 
 def _lay_guards(live: list[Any], edges: Edges, depth: list[int]) -> None:
