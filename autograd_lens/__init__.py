@@ -17,6 +17,7 @@ from .graph import GradGraph, graph
 from .memory_blocks import Block
 from .node import Edge, Leaf, Node, Output
 from .record_memory import MemoryRecording, Phase, Sample, record_memory
+from .record_saved import SavedRecorder, record_saved
 from .saved import Saved
 from .saved_tensors import (
     OpaqueNode,
@@ -50,6 +51,7 @@ __all__ = [
     "SavedEntry",
     "SavedGroup",
     "SavedGroups",
+    "SavedRecorder",
     "SavedTensors",
     "StorageLayout",
     "TensorLayout",
@@ -59,6 +61,7 @@ __all__ = [
     "graph",
     "record_backward",
     "record_memory",
+    "record_saved",
     "saved_tensors",
     "storage_layout",
 ]

@@ -9,7 +9,8 @@ not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 - ``SavedTensor.data``, ``.unpack_hook``: what is behind a raw entry, the tensor or what a pack hook
   returned, and whether there is a hook. They must not outlive their node.
 - ``node._saved_*``: sizes and scalars that a node keeps, for which there is no other name.
-- ``node._sequence_nr()``: the creation number by which the engine orders ready nodes.
+- ``node._sequence_nr()``: the creation number by which the engine orders ready nodes, and
+  ``torch._C._autograd._get_sequence_nr()``: the one that the next node of this thread will get.
 - ``node._input_metadata``: shape and dtype of each output of the recorded operation.
 - ``storage._cdata``: tells storages apart where ``data_ptr()`` can't (fake and meta tensors).
 - ``_values``, ``_indices``, ``__tensor_flatten__``, ``torch._C._functorch``: the parts of sparse,
@@ -110,6 +111,14 @@ def sequence_nrs(nodes: Iterable[Any]) -> list[int]:
         return [node._sequence_nr() for node in nodes]
     except AttributeError:
         raise _unsupported("_sequence_nr on graph nodes") from None
+
+
+def next_sequence_nr() -> int:
+    """The creation number that the next node of this thread will get."""
+    try:
+        return torch._C._autograd._get_sequence_nr()
+    except AttributeError:
+        raise _unsupported("torch._C._autograd._get_sequence_nr") from None
 
 
 def outputs_of(node: Any) -> tuple[tuple[tuple[int, ...] | None, torch.dtype | None], ...]:

@@ -18,7 +18,8 @@ from . import _gc, _torch
 from .capture import find_roots, kind_of
 from .modules import modules_by_node
 from .names import Names
-from .raw import Row, filled_rows, saves
+from .raw import Row, filled_rows, recorded_row, saves
+from .record_saved import SavedRecorder
 from .storages import Storages
 from .walk import UNGUARDED, Found, discover, engine_order
 
@@ -36,7 +37,8 @@ class Reading:
         found: the graph in numbers.
         sizes: bytes of each storage. owners: whose it is, unless it is a nameless activation.
         leaves: the nodes of leaves. leaf_of: by storage, the leaf that lies in it.
-        opaque: the nodes that can't be seen.
+        opaque: the nodes that can't be seen; ``recorded`` are those of them of which a recorder
+            has seen everything.
         leaf_names: by node, the names of a leaf's parameter; None where no Module was given.
     """
 
@@ -48,6 +50,7 @@ class Reading:
     leaves: Sequence[int]
     leaf_of: Mapping[int, int]
     opaque: Sequence[int]
+    recorded: frozenset[int]
     leaf_names: Mapping[int, Sequence[str]] | None
 
     def role(self, storage: int) -> str:
@@ -90,18 +93,23 @@ class Reading:
         return self.found.in_engine_order()
 
 
-def read(outputs: Any, names: Any, inputs: Sequence[tuple[str, torch.Tensor]]) -> Reading:
+def read(
+    outputs: Any,
+    names: Any,
+    inputs: Sequence[tuple[str, torch.Tensor]],
+    recorder: SavedRecorder | None = None,
+) -> Reading:
     """Read the graph; see :func:`autograd_lens.saved_tensors.saved_tensors` for the arguments."""
     known = Names(names)
     given, _ = find_roots(outputs)
     _torch.require()
     roots = [node for node, _ in given]
     with _gc.paused():
-        live, reading, further = _read(roots, known, inputs, names)
+        live, reading, further = _read(roots, known, inputs, names, recorder)
         asked = set(live) if further else set()
         while further:  # a kept tensor has a graph that no edge leads to
             roots += further
-            _, reading, further = _read(roots, known, inputs, names, asked)
+            _, reading, further = _read(roots, known, inputs, names, recorder, asked)
     return reading
 
 
@@ -110,6 +118,7 @@ def _read(
     known: Names,
     inputs: Sequence[tuple[str, torch.Tensor]],
     names: Any,
+    recorder: SavedRecorder | None,
     asked: set[Any] | None = None,
 ) -> tuple[list[Any], Reading, list[Any]]:
     """Read the graph below ``roots``; return also its nodes, and those outside that it keeps alive.
@@ -141,6 +150,17 @@ def _read(
                 opaque.append(number)
         names_of.append(name)
     taken = filled_rows(keeping, storages)
+    recorded: frozenset[int] = frozenset()
+    if recorder is not None and opaque:
+        other_hooks = any(row[9] for _, row in taken)
+        unseen = _rows_of_opaque(opaque, found.sequence_nrs, recorder, storages)
+        taken += unseen
+        told = {number for number, _ in unseen}
+        recorded = frozenset(
+            number
+            for number in opaque
+            if recorder.covers(found.sequence_nrs[number]) and (number in told or not other_hooks)
+        )
     if len(live) > UNGUARDED:
         engine_order(roots)
     leaf_names = None
@@ -156,6 +176,7 @@ def _read(
         list(leaves),
         owners.leaf_of,
         opaque,
+        recorded,
         leaf_names,
     )
     inside = set(live) if storages.further else ()
@@ -169,6 +190,31 @@ def _trait(node: Any) -> str:
     if saves(type(node)):
         return "keeps"
     return "many names" if type(node).__name__ in ("CppFunction", "CopySlices") else "nothing"
+
+
+def _rows_of_opaque(
+    opaque: Sequence[int],
+    sequence_nrs: Sequence[int],
+    recorder: SavedRecorder,
+    storages: Storages,
+) -> list[tuple[int, Row]]:
+    """What a recorder saw, is still kept, and stands in no node that can be looked into.
+
+    A node saves right after it was made: it has the number before the one that is next then. Around
+    such a node ``CopySlices`` is made, with the following number, or the one after it where the
+    operation has cloned what it overwrites. What fits no opaque node belongs to another graph.
+    """
+    by_nr = {sequence_nrs[number]: number for number in opaque}
+    found: list[tuple[int, Row]] = []
+    places = dict.fromkeys(opaque, 0)
+    for one in recorder.alive():
+        nr = one.sequence_nr
+        number = next((by_nr[k] for k in (nr - 1, nr, nr + 1) if k in by_nr), None)
+        if number is not None and one not in storages.recorded:
+            place = f"recorded[{places[number]}]"
+            places[number] += 1
+            found.append((number, recorded_row(place, one, storages)))
+    return found
 
 
 class _Owners:

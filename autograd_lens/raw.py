@@ -18,6 +18,7 @@ import torch
 
 from . import _torch
 from .kept import tensors_kept
+from .record_saved import Recorded
 from .storages import Storages, shape_of, tensor_bytes
 
 Row = tuple[Any, ...]
@@ -53,7 +54,9 @@ def rows(node: Any, storages: Storages) -> list[Row]:
             found += _list_rows(node, name, raw, storages)
             continue
         tensor = raw.data
-        if raw.unpack_hook is not None:
+        if type(tensor) is Recorded:
+            found.append(recorded_row(name, tensor, storages))
+        elif raw.unpack_hook is not None:
             found.append(_packed_row(name, tensor, raw.unpack_hook, storages))
         elif tensor is None:
             found.append(_empty(name, _refuses(node, name)))
@@ -163,6 +166,13 @@ def _row(
     return (place, shape, dtype, device, size, numbers, now, then, False, False, "Tensor")
 
 
+def recorded_row(place: str, recorded: Recorded, storages: Storages) -> Row:
+    """What stands under a recorder in place of a tensor: that tensor."""
+    storages.recorded.add(recorded)
+    now = _torch.version(recorded.tensor)
+    return _row(place, recorded.tensor, now, recorded.saved_version, storages)
+
+
 def _empty(place: str, freed: bool) -> Row:
     return (place, None, None, None, 0, (), None, None, freed, False, "")
 
@@ -197,7 +207,9 @@ def _list_rows(node: Any, name: str, raws: Any, storages: Storages) -> list[Row]
     found = []
     for number, (one, (now, then)) in enumerate(zip(raws, versions, strict=True)):
         place = f"{name}[{number}]"
-        if one is not None and one.unpack_hook is not None:
+        if one is not None and type(one.data) is Recorded:
+            found.append(recorded_row(place, one.data, storages))
+        elif one is not None and one.unpack_hook is not None:
             found.append(_packed_row(place, one.data, one.unpack_hook, storages))
         elif one is None or one.data is None:
             # In a list that still has entries this one was None; asking would unpack the others.

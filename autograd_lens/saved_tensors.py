@@ -9,8 +9,9 @@ pins all rows. A storage that several nodes saved counts once.
 
 Not known: which tensors were inputs (the caller gives them), and which module ran a node that uses
 no parameter (see :mod:`autograd_lens.modules`). Not visible from Python: what ``CopySlices`` and
-``_foreach_*`` nodes saved. They are listed in :attr:`SavedTensors.opaque`; how much that is, the
-graph does not tell. A checkpoint's random state is seen, in the closure of its hook.
+``_foreach_*`` nodes saved. They are listed in :attr:`SavedTensors.opaque`, and counted where a
+recorder watched the forward (:mod:`autograd_lens.record_saved`). A checkpoint's random state is
+seen, in the closure of its hook.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from . import _torch
 from .base import View
 from .ledger import Reading, read
 from .raw import Row
+from .record_saved import SavedRecorder
 from .saved import saved_from
 
 ROLES = ("activation", "parameter", "buffer", "input")
@@ -44,7 +46,8 @@ class SavedEntry:
         module: path of the module that the node belongs to, ``""`` for the model itself; None
             where ``names`` was no Module.
         field: name of the place in the node: ``"self"``, ``"tensors[0]"``, ``"ctx.name"``;
-            ``"hook.name"`` for what an unpack hook holds besides what was packed.
+            ``"hook.name"`` for what an unpack hook holds besides what was packed;
+            ``"recorded[0]"`` for what a recorder saw an opaque node save.
         shape, dtype, device: of the tensor; None when it was freed, or a hook packed it.
         bytes: what its elements occupy.
         storages: numbers of the storages behind it; equal numbers mean shared memory.
@@ -117,13 +120,20 @@ class OpaqueNode:
     Attributes:
         node: its index in engine order; ``name`` its ``grad_fn.name()``.
         reason: why, in words.
-        at_most: bytes by which the total may be short because of it; None where that can't be told.
+        recorded: a recorder saw what it saved: that is among the entries.
     """
 
     node: int
     name: str
     reason: str
-    at_most: int | None = None
+    recorded: bool = False
+
+    @property
+    def at_most(self) -> int | None:
+        """An operand that is a Python number never reaches a hook: 8 bytes, 16 if complex."""
+        if not self.recorded:
+            return None
+        return 16 if self.name.endswith("CopySlices") else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,10 +233,22 @@ class SavedTensors(View):
         """The nodes that can't be seen, in engine order."""
         ranks, names = self._reading.ranks, self._reading.names
         why = "a C++ node that shows nothing of what it saved"
+        recorded = self._reading.recorded
         return tuple(
-            OpaqueNode(*one, why)
-            for one in sorted((ranks[n], names[n]) for n in self._reading.opaque)
+            OpaqueNode(rank, name, why, closed)
+            for rank, name, closed in sorted(
+                (ranks[n], names[n], n in recorded) for n in self._reading.opaque
+            )
         )
+
+    @property
+    def short_by(self) -> int | None:
+        """At most so many bytes may be missing in the total, because of opaque nodes.
+
+        0 without such nodes; None where they were not recorded, so that nothing is known.
+        """
+        limits = [one.at_most for one in self.opaque]
+        return None if None in limits else sum(limits)
 
     def _bytes(self, role: str) -> int:
         reading = self._reading
@@ -360,7 +382,9 @@ class SavedGroups(View):
         return [{f.name: getattr(group, f.name) for f in fields(group)} for group in self.groups]
 
 
-def saved_tensors(outputs: Any, names: Any = None, *, inputs: Any = ()) -> SavedTensors:
+def saved_tensors(
+    outputs: Any, names: Any = None, *, inputs: Any = (), recorder: SavedRecorder | None = None
+) -> SavedTensors:
     """Return the ledger of everything that the graph behind ``outputs`` keeps alive.
 
     Nothing is run, and nothing need be installed before the forward pass.
@@ -373,12 +397,19 @@ def saved_tensors(outputs: Any, names: Any = None, *, inputs: Any = ()) -> Saved
             of its leaves and are known by ``names`` only.
         inputs: a tensor or a pytree of tensors that were there before the forward pass. The graph
             can't tell them from activations.
+        recorder: the :func:`lens.record_saved <autograd_lens.record_saved.record_saved>` under
+            which the forward ran. Only a graph with opaque nodes needs one.
 
     Raises:
         TypeError: ``outputs`` holds neither tensor nor node, or an argument has the wrong type.
         ValueError: no output has a graph; the message says why, as far as that can be known.
     """
-    return SavedTensors(read(outputs, names, _given(inputs)))
+    if not (recorder is None or isinstance(recorder, SavedRecorder)):
+        raise TypeError(
+            "recorder is what `with lens.record_saved() as recorder:` gave, not "
+            f"{type(recorder).__name__}"
+        )
+    return SavedTensors(read(outputs, names, _given(inputs), recorder))
 
 
 def _given(inputs: Any) -> list[tuple[str, torch.Tensor]]:

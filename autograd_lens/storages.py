@@ -13,6 +13,7 @@ import torch
 
 from . import _torch
 from .kept import tensors_kept
+from .record_saved import Recorded
 
 
 @dataclass
@@ -20,12 +21,14 @@ class Storages:
     """Numbers storages in the order in which they are met; valid while their owners live.
 
     ``further`` collects the nodes that a kept tensor leads to: it keeps its own graph alive too.
+    ``recorded`` collects what a recorder put in the place of tensors.
     """
 
     numbers: dict[int, int] = field(default_factory=dict)
     sizes: list[int] = field(default_factory=list)
     hooks: dict[int, tuple[int, ...]] = field(default_factory=dict)
     further: list[Any] = field(default_factory=list)
+    recorded: set[Recorded] = field(default_factory=set)
 
     def of(self, tensor: torch.Tensor) -> tuple[int, ...]:
         """Return the numbers of the storages behind ``tensor`` (several for a sparse one)."""

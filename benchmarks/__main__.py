@@ -14,6 +14,7 @@ import sys
 from . import memory, notebooks
 
 RUNS = 5
+LEDGERS = ("toy", "mlp", "conv_net", "transformer", "rnn")
 
 
 def measure(task: str, limit: float | None = None) -> dict[str, float]:
@@ -70,7 +71,7 @@ def main() -> None:
         _row(model, 1e3 * times["recorded"], 1e3 * times["plain"], "ms", 1)
 
     print("\nsaved_tensors(loss).total_bytes against a bare walk of the same graph (limit 5)")
-    for model in ("mlp", "conv_net", "transformer", "rnn"):
+    for model in LEDGERS:
         (times,) = alternate((f"{model} ledger",), 1)
         _row(model, 1e3 * times["ledger"], 1e3 * times["walk"], "ms", 2)
         _row(
@@ -82,13 +83,14 @@ def main() -> None:
         )
         _row("  with the model as names", 1e3 * times["named"], 1e3 * times["walk"], "ms", 2)
         _row("  and its entries", 1e3 * times["entries"], 1e3 * times["walk"], "ms", 2)
-        print(f"  {'  its own peak of Python memory':32} {times['peak']:8.0f} kB")
+        _row("  peak of Python memory", times["ledger kB"], times["walk kB"], "kB", 0)
 
     print("\nA model made and run, then its ledger, against the same under MemTracker")
-    for model in ("mlp", "conv_net", "transformer", "rnn"):
+    for model in LEDGERS:
         (times,) = alternate((f"{model} forward",), 1)
         _row(model, 1e3 * times["ledger"], 1e3 * times["tracker"], "ms", 1)
         _row("  against nothing at all", 1e3 * times["ledger"], 1e3 * times["plain"], "ms", 1)
+        _row("  peak of Python memory", times["ledger kB"], times["tracker kB"], "kB", 0)
 
     print()
     memory.main()

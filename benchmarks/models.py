@@ -14,6 +14,12 @@ def chain(length: int) -> torch.Tensor:
     return y
 
 
+def toy() -> tuple[None, torch.Tensor]:
+    """A handful of nodes, no module."""
+    x = torch.ones(2, requires_grad=True)
+    return None, (x * x.exp()).sum() ** 2
+
+
 def mlp() -> tuple[nn.Module, torch.Tensor]:
     """Three hidden layers of 256 units on a batch of 64."""
     torch.manual_seed(0)

@@ -119,12 +119,18 @@ def ledger(model: str) -> dict[str, float]:
             names, output = getattr(models, model)()
             new.append(_timed(ways[name]))
         least[f"new {name}"] = min(new)
-    tracemalloc.start()
-    view = ways["named"]()
-    least["peak"] = tracemalloc.get_traced_memory()[1] / 1e3
-    tracemalloc.stop()
-    del view
+    least["walk kB"], least["ledger kB"] = _kilobytes(ways["walk"]), _kilobytes(ways["named"])
     return least
+
+
+def _kilobytes(run: Callable[[], Any]) -> float:
+    """The peak of Python memory that a call takes, and its result with it."""
+    tracemalloc.start()
+    result = run()
+    peak = tracemalloc.get_traced_memory()[1] / 1e3
+    tracemalloc.stop()
+    del result
+    return peak
 
 
 def _timed(run: Callable[[], Any]) -> float:
@@ -139,9 +145,9 @@ def forward(model: str) -> dict[str, float]:
 
     make = getattr(models, model)
 
-    def tracked() -> None:
-        with MemTracker():
-            make()
+    def tracked() -> Any:
+        with MemTracker() as tracker:
+            return tracker, make()
 
     ways: dict[str, Callable[[], Any]] = {
         "plain": make,
@@ -152,6 +158,7 @@ def forward(model: str) -> dict[str, float]:
     for name, run in ways.items():
         run()
         least[name] = min(_timed(run) for _ in range(5))
+        least[f"{name} kB"] = _kilobytes(run)
     return least
 
 

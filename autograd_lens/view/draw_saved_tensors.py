@@ -96,12 +96,18 @@ def _below(ledger: SavedTensors) -> list[str]:
         more = {number for entry in rest for number in entry.storages} - shown
         size = sum(ledger.storages[number] for number in more)
         lines.append(f"… {count(len(rest), 'more row')}, which keep {size:,} B more")
-    opaque: dict[str, list[int]] = {}
+    opaque: dict[tuple[str, bool], list[int]] = {}
     for one in ledger.opaque:
-        opaque.setdefault(one.name.rpartition("::")[2], []).append(one.node)
-    for name, nodes in list(opaque.items())[:4]:
+        name = one.name.rpartition("::")[2]
+        opaque.setdefault((name, one.recorded), []).append(one.node)
+    for (name, recorded), nodes in list(opaque.items())[:4]:
         which = ", ".join(map(str, nodes[:6])) + (", …" if len(nodes) > 6 else "")
-        lines.append(f"opaque: {name} (node {which}) shows nothing of what it saved")
+        what = "as recorded" if recorded else "shows nothing of what it saved"
+        lines.append(f"opaque: {name} (node {which}) {what}")
+    if ledger.short_by is None:
+        lines.append("total: short by what those saved; lens.record_saved() can count that")
+    elif ledger.short_by:
+        lines.append(f"total: short by at most {ledger.short_by} B, if they saved Python numbers")
     return lines
 
 

@@ -91,6 +91,15 @@ def test_a_missing_name_is_said_in_one_sentence(read, what):
     assert torch.__version__ in str(caught.value) and "\n" not in str(caught.value)
 
 
+def test_the_next_sequence_number_is_that_of_the_next_node(monkeypatch):
+    x = leaf(3)
+    following = _torch.next_sequence_nr()
+    assert x.exp().grad_fn._sequence_nr() == following == _torch.next_sequence_nr() - 1
+    monkeypatch.setattr(torch._C, "_autograd", Bare())
+    with pytest.raises(_torch.LensUnsupported, match="_get_sequence_nr"):
+        _torch.next_sequence_nr()
+
+
 def test_raw_saved_is_the_tensor_itself():
     x = leaf(3)
     y = x.exp()

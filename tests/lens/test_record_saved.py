@@ -1,0 +1,312 @@
+"""The recorder around a forward, for nodes that show nothing of what they saved."""
+
+import re
+
+import pytest
+import torch
+import torch.nn.functional as F
+from allocations import judge
+from ledger_cases import CASES, EVERY
+from torch.autograd.graph import saved_tensors_hooks
+
+import autograd_lens as lens
+
+MASK, WHERE = torch.tensor([True, False, True, True]), torch.tensor([0, 2])
+
+# In-place operations on a view ``v`` of four numbers, with a further operand ``o`` of four.
+IN_PLACE = {
+    "mul_": lambda v, o: v.mul_(o),
+    "mul_ twice": lambda v, o: v.mul_(o).mul_(o),
+    "mul_ with itself": lambda v, o: v.mul_(v),
+    "div_": lambda v, o: v.div_(o),
+    "add_": lambda v, o: v.add_(o),
+    "sub_": lambda v, o: v.sub_(o, alpha=2),
+    "pow_ of a number": lambda v, o: v.pow_(2),
+    "pow_": lambda v, o: v.pow_(o),
+    "atan2_": lambda v, o: v.atan2_(o),
+    "hypot_": lambda v, o: v.hypot_(o),
+    "fmod_": lambda v, o: v.fmod_(o),
+    "xlogy_": lambda v, o: v.xlogy_(o),
+    "exp_": lambda v, o: v.exp_(),
+    "tanh_": lambda v, o: v.tanh_(),
+    "sin_": lambda v, o: v.sin_(),
+    "log_": lambda v, o: v.log_(),
+    "rsqrt_": lambda v, o: v.rsqrt_(),
+    "abs_": lambda v, o: v.abs_(),
+    "lgamma_": lambda v, o: v.lgamma_(),
+    "clamp_": lambda v, o: v.clamp_(0.6, 1.0),
+    "addcmul_": lambda v, o: v.addcmul_(o, o.exp()),
+    "addcdiv_": lambda v, o: v.addcdiv_(o, o.exp()),
+    "lerp_": lambda v, o: v.lerp_(o, o.sigmoid()),
+    "cumsum_": lambda v, o: v.cumsum_(0),
+    "cumprod_": lambda v, o: v.cumprod_(0),
+    "masked_fill_": lambda v, o: v.masked_fill_(MASK, o.sum()),
+    "index_add_": lambda v, o: v.index_add_(0, WHERE, o[:2]),
+    "index_copy_": lambda v, o: v.index_copy_(0, WHERE, o[:2]),
+    "index_fill_": lambda v, o: v.index_fill_(0, WHERE, 2.0),
+    "scatter_": lambda v, o: v.scatter_(0, WHERE, o[:2]),
+    "scatter_add_": lambda v, o: v.scatter_add_(0, WHERE, o[:2]),
+    "assigned": lambda v, o: v.__setitem__(slice(1, 3), o[:2] * 2),
+    "assigned at indices": lambda v, o: v.__setitem__(WHERE, o[:2]),
+    "assigned at a mask": lambda v, o: v.__setitem__(MASK, o[MASK]),
+    "fill_": lambda v, o: v.fill_(o.sum()),
+    "zero_": lambda v, o: v.zero_(),
+    "relu_": lambda v, o: F.relu_(v),
+    "leaky_relu_": lambda v, o: F.leaky_relu(v, 0.1, inplace=True),
+    "silu_": lambda v, o: F.silu(v, inplace=True),
+    "dropout_": lambda v, o: F.dropout(v, 0.5, inplace=True),
+    "addmm_": lambda v, o: v.view(2, 2).addmm_(o.view(2, 2), o.view(2, 2)),
+    "addr_": lambda v, o: v.view(2, 2).addr_(o[:2], o[2:]),
+    "renorm_": lambda v, o: v.view(2, 2).renorm_(2, 0, 1.0),
+    "mul_ by a number": lambda v, o: v.mul_(3.0),
+    "mul_ by complex": lambda v, o: torch.view_as_complex(v[1:3].view(1, 2)).mul_(1j),
+}
+# Functions of two lists of three tensors of three numbers.
+FOREACH = {
+    "mul": lambda a, b: torch._foreach_mul(a, b),
+    "add": lambda a, b: torch._foreach_add(a, b),
+    "maximum": lambda a, b: torch._foreach_maximum(a, b),
+    "exp": lambda a, b: torch._foreach_exp(a),
+    "log": lambda a, b: torch._foreach_log(a),
+    "tanh": lambda a, b: torch._foreach_tanh(a),
+    "lerp": lambda a, b: torch._foreach_lerp(a, b, 0.3),
+    "addcmul": lambda a, b: torch._foreach_addcmul(a, b, b),
+    "two, of which one result is used": lambda a, b: torch._foreach_exp(torch._foreach_mul(a, b))[
+        1
+    ],
+}
+
+
+def leaf(*shape):
+    return (torch.rand(*shape) + 0.5).requires_grad_()
+
+
+def in_place(operation):
+    def case(recorder):
+        x, o = leaf(6), leaf(4)
+        yield {"x": x, "o": o}, [MASK, WHERE]
+        with recorder:
+            y = x * 2.0
+            operation(y[1:5], o)
+            z = y.sin()
+        yield z.sum()
+
+    return case
+
+
+def foreach(operation):
+    def case(recorder):
+        a, b = [leaf(3) for _ in range(3)], [leaf(3) for _ in range(3)]
+        yield {str(k): one for k, one in enumerate(a + b)}, ()
+        with recorder:
+            y = operation([t.exp() for t in a], [t.sin() for t in b])
+        yield y
+
+    return case
+
+
+RECORDED = {
+    **{f"view: {name}": in_place(operation) for name, operation in IN_PLACE.items()},
+    **{f"foreach: {name}": foreach(operation) for name, operation in FOREACH.items()},
+}
+
+
+def under_recorder(case):
+    """The case with its forward under a recorder; and the recorder."""
+    recorder = lens.record_saved()
+    return (lambda: case(recorder)), recorder
+
+
+def look(recorder):
+    return lambda nodes, names, inputs: lens.saved_tensors(
+        nodes, names, inputs=inputs, recorder=recorder
+    )
+
+
+def activations(view):
+    sizes = zip(view.storages, view.roles, strict=True)
+    return sorted(size for size, role in sizes if role == "activation" and size)
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_opaque_nodes_keep_is_counted_to_the_byte(name):
+    case, recorder = under_recorder(RECORDED[name])
+    judged = judge(case, look(recorder))
+    view = judged.result
+    assert view.opaque and all(one.recorded for one in view.opaque)
+    missing = list(judged.sizes)
+    for size in activations(view):
+        missing.remove(size)
+    numbers = {"view: mul_ by a number": [8], "view: mul_ by complex": [16]}
+    assert missing == numbers.get(name, []), "only Python numbers never reach a hook"
+    assert sum(missing) <= view.short_by == 16 * name.startswith("view") * len(view.opaque)
+
+
+def test_without_a_recorder_those_bytes_are_missing():
+    """And the text says so."""
+    for name in ("view: mul_", "foreach: exp"):
+        case, recorder = under_recorder(RECORDED[name])
+        judged = judge(case, look(None))
+        view = judged.result
+        assert view.activation_bytes < judged.bytes and view.short_by is None
+        assert str(view).endswith(
+            "total: short by what those saved; lens.record_saved() can count that"
+        )
+        assert not any(one.recorded for one in view.opaque)
+        assert [one.at_most for one in view.opaque] == [None] * len(view.opaque)
+
+
+def test_it_is_said_what_may_be_missing():
+    case, recorder = under_recorder(RECORDED["view: mul_"])
+    text = str(judge(case, look(recorder)).result)
+    assert "opaque: CopySlices (node 2) as recorded" in text
+    assert text.endswith("total: short by at most 16 B, if they saved Python numbers")
+    case, recorder = under_recorder(RECORDED["foreach: exp"])
+    view = judge(case, look(recorder)).result
+    assert "total:" not in str(view) and view.short_by == 0
+
+
+def inside(case, recorder):
+    """A case of the ledger with its forward under a recorder."""
+
+    def run():
+        running = case()
+        yield next(running)
+        with recorder:
+            outputs = next(running)
+        yield outputs
+
+    return run
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY if name != "func_grad"])
+def test_under_it_the_ledger_says_the_same(name):
+    def rows(view):
+        return [
+            (e.node, e.field, re.sub(r"j\d+", "j", str(e.shape)), e.dtype, e.bytes, e.storage_bytes,
+             e.role, e.saved_version, e.version, e.packed, e.kind)
+            for e in view.entries
+            if not e.field.startswith("recorded")
+        ]  # fmt: skip
+
+    torch.manual_seed(0)
+    plain = judge(EVERY[name], look(None)).result
+    torch.manual_seed(0)
+    recorder = lens.record_saved()
+    recorded = judge(inside(EVERY[name], recorder), look(recorder)).result
+    assert rows(recorded) == rows(plain)
+    if not plain.opaque:
+        assert recorded.total_bytes == plain.total_bytes
+
+
+def test_torch_func_grad_refuses_it():
+    with pytest.raises(RuntimeError, match="saved tensor hooks"):
+        judge(inside(CASES["func_grad"], lens.record_saved()), look(None))
+
+
+# What it must not do
+
+
+def in_place_model(x):
+    y = x * 2
+    y[1:3].tanh_()
+    return (y * y.exp()).sum()
+
+
+def test_gradients_are_what_they_were():
+    x = leaf(4)
+    (plain,) = torch.autograd.grad(in_place_model(x), x)
+    with lens.record_saved():
+        y = in_place_model(x)
+    (slope,) = torch.autograd.grad(y, x, create_graph=True)
+    assert torch.equal(slope, plain)
+    (curve,) = torch.autograd.grad(slope.sum(), x)
+    (slope,) = torch.autograd.grad(in_place_model(x), x, create_graph=True)
+    assert torch.equal(curve, torch.autograd.grad(slope.sum(), x)[0])
+
+
+def test_a_changed_tensor_still_raises():
+    """PyTorch compares no version where there is a hook, so this hook does."""
+    x = leaf(4)
+    for overwrite in (lambda y: y.add_(1), lambda y: y[:2].zero_()):
+        messages = []
+        for recorder in (lens.record_saved(), saved_tensors_hooks(lambda t: t, lambda t: t), None):
+            with recorder or torch.enable_grad():
+                y = x.exp()
+                z = y.sin().sum()
+                overwrite(y)
+            try:
+                z.backward()
+                messages.append("none")
+            except RuntimeError as error:
+                messages.append(str(error).partition("operation: ")[2])
+        assert messages[1] == "none", "another hook loses the check"
+        assert messages[0].partition("version 1; expected version 0 instead")[1]
+        assert messages[2].partition("version 1; expected version 0 instead")[1]
+
+
+def test_it_keeps_nothing_alive():
+    """Also not what an operation saved of its own result, which could keep its node alive."""
+    x = leaf(4)
+    recorder = lens.record_saved()
+    with recorder:
+        y = in_place_model(x)
+    assert len(list(recorder.alive())) == 4
+    del y
+    assert list(recorder.alive()) == []
+    with lens.record_saved() as recorder:
+        y = in_place_model(x)
+    y.backward()
+    assert list(recorder.alive()) == [], "a backward lets go of them"
+
+
+def test_what_another_graph_keeps_is_not_counted():
+    x, o = leaf(4), leaf(2)
+    with lens.record_saved() as recorder:
+        other = x.exp()
+        y = x * 2.0
+        y[1:3].mul_(o)
+        another = (x.tanh() * o[0]).sum()
+    view = lens.saved_tensors(y, recorder=recorder)
+    kept = [e for e in view.entries if e.field.startswith("recorded")]
+    assert [e.shape for e in kept] == [(2,), (2,)], "the factor, and what was overwritten"
+    assert len(list(recorder.alive())) > len(kept)
+    both = lens.saved_tensors([y, other, another], recorder=recorder)
+    assert [e.shape for e in both.entries if e.field.startswith("recorded")] == [(2,), (2,)]
+
+
+def test_a_forward_that_it_did_not_see_is_not_called_recorded():
+    x = leaf(4)
+    before = in_place_model(x)
+    with lens.record_saved() as recorder:
+        within = in_place_model(x)
+    after = in_place_model(x)
+    seen = [
+        lens.saved_tensors(y, recorder=recorder).opaque[0].recorded for y in (before, within, after)
+    ]
+    assert seen == [False, True, False]
+
+
+def test_hooks_that_are_entered_inside_come_first_and_it_is_said():
+    x = leaf(4)
+    with lens.record_saved() as recorder:
+        y = x * 2
+        with torch.autograd.graph.save_on_cpu():
+            y[1:3].sin_()
+            z = y.exp()
+        view = lens.saved_tensors(z, recorder=recorder)
+    assert view.opaque and view.short_by is None
+
+
+def test_one_recorder_for_each_forward():
+    recorder = lens.record_saved()
+    with recorder:
+        pass
+    with pytest.raises(RuntimeError, match="call lens.record_saved.. again"), recorder:
+        pass
+
+
+@pytest.mark.parametrize("recorder", [True, lens.record_saved, saved_tensors_hooks])
+def test_anything_else_in_its_place_is_refused(recorder):
+    with pytest.raises(TypeError, match="with lens.record_saved"):
+        lens.saved_tensors(leaf(2).exp(), recorder=recorder)
