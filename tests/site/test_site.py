@@ -89,6 +89,22 @@ def test_has_no_serious_barrier_and_is_in_order(look):
     assert checks.disorder(page) == []
 
 
+# Around each output of ours: what the theme would paint behind it, and frames inside of it.
+BOXES = """() => [...document.querySelectorAll(".bd-article .lens")].flatMap(lens => {
+  const around = lens.closest(".text_html"), inside = [...lens.querySelectorAll("details")];
+  return [around && getComputedStyle(around).backgroundColor,
+    ...inside.map(one => getComputedStyle(one).borderTopWidth)].filter(Boolean);
+})"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["book/01_tape.html", "book/atlas.html"])
+def test_the_theme_puts_no_box_of_its_own_around_ours(visit, name, theme):
+    page, _ = visit(name, width=1200, theme=theme)
+    page.add_style_tag(content=".bd-article section { content-visibility: visible !important }")
+    assert set(page.evaluate(BOXES)) == {"rgba(0, 0, 0, 0)", "0px"}
+
+
 def test_names_no_other_host(site):
     assert files.foreign(site) == []
 
