@@ -45,9 +45,13 @@ def _printable(text: str) -> str:
 
 @dataclass(frozen=True)
 class DotPicture(Picture):
-    """A picture given as DOT source. ``id`` attributes must be ``node…`` or ``edge…``."""
+    """A picture given as DOT source. ``id`` attributes must be ``node…`` or ``edge…``.
+
+    On a canvas that is wider, because another frame is, it stands in the middle, or at the left.
+    """
 
     source: str
+    centred: bool = True
 
     def svg(self) -> str:
         """Lay out and draw; see :meth:`Picture.svg`."""

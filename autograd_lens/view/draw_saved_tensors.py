@@ -16,7 +16,7 @@ MOST_ROWS = 24
 COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "done", "input": "forward"}
 """The role in the theme of each role of a storage."""
 
-BAR = 110
+BAR = 64
 """Points that the longest bar takes."""
 
 
@@ -29,7 +29,7 @@ def figure(ledger: SavedTensors) -> Figure:
 
 
 def _frame(ledger: SavedTensors) -> Frame:
-    picture = DotPicture(source(ledger)) if ledger.entries else None
+    picture = DotPicture(source(ledger), centred=False) if ledger.entries else None
     return Frame(table(ledger), picture, caption=head(ledger))
 
 
@@ -132,10 +132,14 @@ def _lined_up(rows: Sequence[Sequence[str]], right: set[int]) -> str:
 
 
 def source(ledger: SavedTensors) -> str:
-    """DOT source of the table: a bar beside each row, as long as the bytes it keeps alive."""
+    """DOT source of the table: a bar beside each row, as long as the bytes it keeps alive.
+
+    What a phone shows without scrolling comes first: which tensor, its versions, how much.
+    """
     shown = ledger.entries[:MOST_ROWS]
     largest = max((entry.storage_bytes for entry in shown), default=0)
-    headings = [_heading(text) for text in (*HEADINGS[:4], "", *HEADINGS[4:])]
+    order = ("node", "field", "saved at", "now", "bytes", "", "role", "shape", "")
+    headings = [_heading(text) for text in order]
     rows = [_row(headings)]
     for entry, texts in zip(shown, cells(ledger), strict=True):
         ink = "error" if entry.stale else "muted" if entry.freed else "ink"
@@ -143,11 +147,11 @@ def source(ledger: SavedTensors) -> str:
         parts = [(role, entry.storage_bytes)] if entry.role else []
         rows.append(
             _row(
-                [_td(clip(text, 36), ink) for text in texts[:3]]
+                [_td(clip(text, 36), ink) for text in texts[:2]]
+                + [_td(text, ink, "RIGHT") for text in texts[5:7]]
                 + [_td(short_bytes(entry.bytes) if texts[3] else "", ink, "RIGHT")]
                 + [_bar(parts, largest)]
-                + [_td(texts[4], role)]
-                + [_td(text, ink, "RIGHT") for text in texts[5:7]]
+                + [_td(texts[4], role), _td(clip(texts[2], 36), ink)]
                 + [_td(clip(texts[7], 60), ink)]
             )
         )
@@ -162,7 +166,7 @@ def groups_figure(groups: SavedGroups) -> Figure:
         title=f"Saved bytes by {groups.title}",
         draw=lambda: Frame(
             groups_table(groups),
-            DotPicture(groups_source(groups)) if groups.groups else None,
+            DotPicture(groups_source(groups), centred=False) if groups.groups else None,
             caption=groups_head(groups),
         ),
         legend={COLOURS[role]: role for role in ROLES if role in occurring},
@@ -211,13 +215,15 @@ def groups_source(groups: SavedGroups) -> str:
     """DOT source of the bars; a bar has a piece for each role."""
     shown = groups.groups[:MOST_ROWS]
     largest = max((group.bytes for group in shown), default=0)
-    rows = [_row([_heading(text) for text in (groups.title, "", *GROUP_HEADINGS)])]
+    rows = [
+        _row([_heading(text) for text in (groups.title, "bytes", "", "entries", "shared", "roles")])
+    ]
     for group, texts in zip(shown, _group_cells(groups), strict=True):
         parts = [(COLOURS[role], size) for role, size in group.by_role.items()]
         rows.append(
             _row(
-                [_td(texts[0]), _bar(parts, largest)]
-                + [_td(text, "ink", "RIGHT") for text in texts[1:4]]
+                [_td(texts[0]), _td(texts[2], "ink", "RIGHT"), _bar(parts, largest)]
+                + [_td(text, "ink", "RIGHT") for text in (texts[1], texts[3])]
                 + [_td(texts[4], "muted")]
             )
         )

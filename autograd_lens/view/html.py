@@ -159,20 +159,22 @@ def render_pictures(
             svgs[number] = svg
     size = _canvas(svgs, least)
     names = [frame.caption or frame.where for frame in frames]
-    inlined = [svg and inline(svg, name, size) for svg, name in zip(svgs, names, strict=True)]
+    centred = [getattr(frame.picture, "centred", True) for frame in frames]
+    each = zip(svgs, names, centred, strict=True)
+    inlined = [svg and inline(svg, name, size, middle) for svg, name, middle in each]
     return inlined, advice, size
 
 
 _BOX = re.compile(r'viewBox="(-?[\d.]+) (-?[\d.]+) ([\d.]+) ([\d.]+)"')
 
 
-def inline(svg: str, name: str, size: tuple[float, float]) -> str:
-    """An SVG for use in a page: themed, named, on a canvas of ``size``, centred, at the top.
+def inline(svg: str, name: str, size: tuple[float, float], centred: bool = True) -> str:
+    """An SVG for use in a page: themed, named, on a canvas of ``size``, at the top.
 
     It is drawn as large as it is, and down to three quarters of that where there is less room.
     """
     left, top, width, height = map(float, _BOX.search(svg).groups())
-    left -= (size[0] - width) / 2
+    left -= (size[0] - width) / 2 if centred else 0
     opening = (
         f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="img" '
         f'aria-label="{escape(name or "picture")}" style="{_width(size)}"'

@@ -10,7 +10,7 @@ from independent import elements
 from ledger_cases import EVERY, MODELS
 
 import autograd_lens as lens
-from autograd_lens.view.draw_saved_tensors import MOST_ROWS
+from autograd_lens.view.draw_saved_tensors import BAR, MOST_ROWS
 from autograd_lens.view.theme import COLOURS, follow_theme
 
 dot = pytest.mark.needs("dot")
@@ -112,7 +112,7 @@ def test_bars_are_as_long_as_bytes():
     expected = [
         g.by_role["activation"] / largest for g in groups.groups if "activation" in g.by_role
     ]
-    assert [w / 110 for w in pieces["saved"]] == pytest.approx(expected, abs=0.02)
+    assert [w / BAR for w in pieces["saved"]] == pytest.approx(expected, abs=0.03)
     assert set(words_in(svg)) >= {g.key for g in groups.groups}
 
 
