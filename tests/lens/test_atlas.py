@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import torch
 from derivatives import needs
 
 from autograd_lens import atlas
-from autograd_lens.atlas.database import op_database
+from autograd_lens.atlas.database import _without_word_of_cuda, op_database
 
 STORED = atlas.load()
 expecttest = pytest.importorskip("expecttest", reason="PyTorch's op database needs it")
@@ -381,3 +382,17 @@ class TestFile:
         monkeypatch.setitem(__import__("sys").modules, module, None)
         with pytest.raises(atlas.NoDatabase, match="pip install expecttest"):
             atlas.run(["mul"])
+
+
+def test_one_message_is_left_out_while_the_database_is_imported_and_no_other(caplog):
+    log = logging.getLogger("torch.utils.cpp_extension")
+    log.addHandler(caplog.handler)
+    try:
+        with _without_word_of_cuda():
+            log.warning("No CUDA runtime is found, using CUDA_HOME='%s'", "/usr/local")
+            log.warning("something else")
+        log.warning("No CUDA runtime is found, using CUDA_HOME='%s'", "afterwards")
+    finally:
+        log.removeHandler(caplog.handler)
+    said = list(dict.fromkeys(record.getMessage() for record in caplog.records))
+    assert said == ["something else", "No CUDA runtime is found, using CUDA_HOME='afterwards'"]
