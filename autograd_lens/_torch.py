@@ -171,6 +171,19 @@ def is_saved_tensor(value: Any) -> bool:
     return isinstance(value, torch._C._autograd.SavedTensor)
 
 
+def argument_saver(tensor: torch.Tensor) -> Any:
+    """The node in which a checkpoint of PyTorch 2.11 saves its arguments, or None.
+
+    The checkpoint holds it by an empty tensor that it made, which is what to ask here. No edge
+    leads to the node, and what it saves first is empty, too: see ``_NoopSaveInputs`` in
+    ``torch/utils/checkpoint.py``. Later versions keep plain ``SavedTensor`` objects instead.
+    """
+    node = tensor.grad_fn
+    function = getattr(type(node), "_forward_cls", None)
+    known = function is not None and function.__module__ == "torch.utils.checkpoint"
+    return node if known and function.__name__ == "_NoopSaveInputs" else None
+
+
 @cache
 def plain_fields(node_type: type) -> tuple[str, ...]:
     """Names of what this kind of node keeps besides tensors: sizes, dimensions, scalars."""

@@ -44,10 +44,12 @@ def tensors_kept(*roots: Any) -> list[torch.Tensor]:
         if one is None or isinstance(one, _LIVE_ON_THEIR_OWN) or id(one) in met:
             continue
         met[id(one)] = one
-        if isinstance(one, torch.Tensor):
-            found[id(one)] = one
-        else:
+        if not isinstance(one, torch.Tensor):
             pending.extend(reversed(list(_parts(one))))
+        elif (saver := _torch.argument_saver(one)) is not None:
+            pending.extend(reversed([*_torch.raw_data(saver)[1:], *vars(saver).values()]))
+        else:
+            found[id(one)] = one
     return list(found.values())
 
 

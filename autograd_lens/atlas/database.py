@@ -7,10 +7,12 @@ says about them.
 
 from __future__ import annotations
 
+import logging
 import random
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -41,7 +43,8 @@ def op_database() -> dict[str, Any]:
         NoDatabase: the package that it needs is missing.
     """
     try:
-        from torch.testing._internal.common_methods_invocations import op_db
+        with _without_word_of_cuda():
+            from torch.testing._internal.common_methods_invocations import op_db
     except ImportError as error:
         raise NoDatabase(
             f"PyTorch's op database needs a package that is missing here ({error}): "
@@ -49,6 +52,25 @@ def op_database() -> dict[str, Any]:
         ) from error
     ops = {f"{op.name}.{op.variant_test_name}".rstrip("."): op for op in op_db}
     return dict(sorted(ops.items()))
+
+
+@contextmanager
+def _without_word_of_cuda() -> Iterator[None]:
+    """Leave out one message while the database is imported: that CUDA's compiler finds no GPU.
+
+    A PyTorch built for CUDA logs it, with the time, where the compiler is installed. Here all runs
+    on the CPU.
+    """
+    log = logging.getLogger("torch.utils.cpp_extension")
+
+    def other(record: logging.LogRecord) -> bool:
+        return not record.getMessage().startswith("No CUDA runtime is found")
+
+    log.addFilter(other)
+    try:
+        yield
+    finally:
+        log.removeFilter(other)
 
 
 def row(name: str, op: Any) -> Row:

@@ -212,4 +212,5 @@ def test_with_torch_first_one_line_tells_of_older_memory_that_went():
 
 def test_without_the_log_level_the_profiler_does_write():
     """The control: were this empty, the tests above would say nothing."""
-    assert "USDT" in stderr_of("import autograd_lens" + STEP, KINETO_LOG_LEVEL="1")
+    written = stderr_of("import autograd_lens" + STEP, KINETO_LOG_LEVEL="1")
+    assert "USDT" in written or "ActivityProfilerController" in written  # 2.11 for CUDA: the latter
