@@ -23,7 +23,7 @@ not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from operator import attrgetter
@@ -247,14 +247,19 @@ is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 """True for what stands for a tensor inside ``torch.vmap`` and its kind."""
 
 
-def plain_key(tensor: torch.Tensor) -> int | None:
-    """The key of the storage behind a tensor of one piece; None for any other tensor."""
-    if type(tensor) not in PLAIN or is_wrapped(tensor) or tensor.is_nested:
+def plain_keys(tensors: Collection[torch.Tensor]) -> list[int] | None:
+    """The keys of the storages behind tensors of one piece; None where one of them is another."""
+    if not PLAIN.issuperset(map(type, tensors)) or any(map(is_wrapped, tensors)):
+        return None
+    if any(map(_is_nested, tensors)):
         return None
     try:
-        return _cdata(tensor.untyped_storage())
+        return storage_keys(map(torch.Tensor.untyped_storage, tensors))
     except (RuntimeError, NotImplementedError):
         return None
+
+
+_is_nested = attrgetter("is_nested")
 
 
 def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:

@@ -132,12 +132,10 @@ def _read(
     leaves: dict[int, torch.Tensor] = {}
     opaque: list[int] = []
     traits: dict[type, tuple[str, str]] = {}
-    for number, node in enumerate(live):
-        kind = type(node)
-        trait = traits.get(kind)
-        if trait is None:
-            trait = traits[kind] = (node.name(), _trait(node))
-        name, what = trait
+    for number, (node, kind) in enumerate(zip(live, map(type, live), strict=True)):
+        if kind not in traits:
+            traits[kind] = (node.name(), _trait(node))
+        name, what = traits[kind]
         if what == "leaf":
             leaf = node.variable
             if leaf is not None and (asked is None or node in asked):
@@ -228,7 +226,6 @@ class _Owners:
         leaves: Mapping[int, torch.Tensor],
         names: Any,
     ):
-        self._storages = storages
         self._roles: dict[int, str] = {}
         self._titles: dict[int, dict[str, None]] = {}
         given = {id(tensor) for _, tensor in inputs}
@@ -236,24 +233,25 @@ class _Owners:
         buffers: set[int] = set()
         if isinstance(names, torch.nn.Module):
             buffers = {id(buffer) for buffer in names.buffers()}
-        for name, tensor in known.pairs:
+        met = storages.met_each([tensor for _, tensor in known.pairs])
+        for (name, tensor), numbers in zip(known.pairs, met, strict=True):
             if id(tensor) in buffers:
-                self._claim(tensor, "buffer", name)
+                self._claim(numbers, "buffer", name)
             elif id(tensor) in parameters or isinstance(tensor, torch.nn.Parameter):
-                self._claim(tensor, "parameter", name)
+                self._claim(numbers, "parameter", name)
             else:
-                self._claim(tensor, None, name)
+                self._claim(numbers, None, name)
         for name, tensor in inputs:
             role = "parameter" if isinstance(tensor, torch.nn.Parameter) else "input"
-            self._claim(tensor, role, known.of(tensor) or name)
+            self._claim(storages.met(tensor), role, known.of(tensor) or name)
         self.leaf_of: dict[int, int] = {}
-        for node, leaf in leaves.items():
-            for number in storages.met(leaf):
+        for node, numbers in zip(leaves, storages.met_each(leaves.values()), strict=True):
+            for number in numbers:
                 self._roles.setdefault(number, "parameter")
                 self.leaf_of.setdefault(number, node)
 
-    def _claim(self, tensor: torch.Tensor, role: str | None, name: str | None) -> None:
-        for number in self._storages.met(tensor):
+    def _claim(self, numbers: Sequence[int], role: str | None, name: str | None) -> None:
+        for number in numbers:
             if name:
                 self._titles.setdefault(number, {})[name] = None
             if role:

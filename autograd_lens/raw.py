@@ -99,17 +99,21 @@ def _plain_rows(
     if any(map(_is_python, kinds)):
         return None
     readers = {kind: _torch.raw_readers(kind) for kind in kinds}
-    asked = [(n, node, *one) for n, node in nodes for one in readers[type(node)]]
-    raws = [read(node) for _, node, _, read in asked]
-    if tuple in map(type, raws) or any([raw.unpack_hook is not None for raw in raws]):
-        return None
-    tensors, places = [], []
-    for (number, node, name, _), raw in zip(asked, raws, strict=True):
+    places = [
+        (number, node, name, read(node))
+        for number, node in nodes
+        for name, read in readers[type(node)]
+    ]
+    tensors, filled = [], []
+    for place in places:
+        raw = place[3]
+        if type(raw) is tuple or raw.unpack_hook is not None:
+            return None
         tensor = raw.data
         if tensor is not None:
             tensors.append(tensor)
-            places.append((number, node, name))
-        elif _refuses(node, name):
+            filled.append(place)
+        elif _refuses(place[1], place[2]):
             return None
     if not _torch.PLAIN.issuperset(map(type, tensors)) or any(map(_torch.is_wrapped, tensors)):
         return None
@@ -125,8 +129,8 @@ def _plain_rows(
             (name, shape, dtype, device, size, (storage,), now,
              _version_then(node, name, now) if now else 0, False, False, "Tensor"),
         )
-        for (number, node, name), (shape, dtype, device, size, now), storage in zip(
-            places, facts, storages.all(behind), strict=True
+        for (number, node, name, _), (shape, dtype, device, size, now), storage in zip(
+            filled, facts, storages.all(behind), strict=True
         )
     ]  # fmt: skip
 

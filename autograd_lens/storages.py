@@ -5,7 +5,7 @@ Numbers storages, so that who shares memory can be told without keeping any of i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,12 +36,16 @@ class Storages:
 
     def met(self, tensor: torch.Tensor) -> list[int]:
         """The numbers of those storages behind ``tensor`` that have one."""
-        key = _torch.plain_key(tensor)
-        if key is not None:
-            number = self.numbers.get(key)
-            return [] if number is None else [number]
-        keys = map(_torch.storage_key, storages_of(tensor))
+        keys = _torch.storage_keys(storages_of(tensor))
         return [self.numbers[key] for key in keys if key in self.numbers]
+
+    def met_each(self, tensors: Collection[torch.Tensor]) -> list[Sequence[int]]:
+        """The same for several tensors."""
+        keys = _torch.plain_keys(tensors)
+        if keys is None:
+            return [self.met(tensor) for tensor in tensors]
+        numbers = map(self.numbers.get, keys)
+        return [() if number is None else (number,) for number in numbers]
 
     def of_packed(self, packed: Any, hook: Any) -> tuple[int, ...]:
         """Those of the tensors that a packed object and its unpack hook keep alive."""

@@ -115,7 +115,7 @@ def ledger(model: str) -> dict[str, float]:
         least[name] = min(_timed(run) for _ in range(30))
     for name in ("walk", "ledger"):
         new = []
-        for _ in range(5):
+        for _ in range(15):
             names, output = getattr(models, model)()
             new.append(_timed(ways[name]))
         least[f"new {name}"] = min(new)
