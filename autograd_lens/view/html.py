@@ -179,6 +179,8 @@ def inline(svg: str, name: str, size: tuple[float, float], centred: bool = True)
         f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="img" '
         f'aria-label="{escape(name or "picture")}" style="{_width(size)}"'
     )
+    # Sphinx marks the word that was searched for, and would measure a title as if it were drawn.
+    svg = svg.replace("<title>", '<title class="nohighlight">')
     return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
 
 

@@ -296,6 +296,15 @@ def test_search_finds_a_word_and_leads_to_it(visit, width):
     assert journal.problems == []
 
 
+def test_the_word_that_was_searched_for_is_marked(visit):
+    """Also where it stands in a picture, and in the title of a point in one."""
+    page, journal = visit("book/02_saved_tensors.html?highlight=backward")
+    assert page.locator("span.highlighted").count() > 20
+    assert page.locator("svg rect.highlighted").count() > 0
+    assert page.locator("svg title", has_text="backward").count() > 0
+    assert journal.problems == []
+
+
 def test_search_finds_nothing_where_nothing_is(visit):
     page, _ = visit("book/index.html")
     search(page, "xylophonequartet")
