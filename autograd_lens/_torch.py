@@ -11,6 +11,7 @@ not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 - ``node._saved_*``: sizes and scalars that a node keeps, for which there is no other name.
 - ``node._sequence_nr()``: the creation number by which the engine orders ready nodes, and
   ``torch._C._autograd._get_sequence_nr()``: the one that the next node of this thread will get.
+- ``tensor._is_view()``, ``tensor._base``: whose memory a view shows, as autograd has it.
 - ``node._input_metadata``: shape and dtype of each output of the recorded operation.
 - ``storage._cdata``: tells storages apart where ``data_ptr()`` can't (fake and meta tensors).
 - ``_values``, ``_indices``, ``__tensor_flatten__``, ``torch._C._functorch``: the parts of sparse,
@@ -119,6 +120,14 @@ def next_sequence_nr() -> int:
         return torch._C._autograd._get_sequence_nr()
     except AttributeError:
         raise _unsupported("torch._C._autograd._get_sequence_nr") from None
+
+
+def written_view_nr(tensor: torch.Tensor) -> int | None:
+    """The creation number of the ``CopySlices`` that the last write into a view's base has left."""
+    if not tensor._is_view():
+        return None
+    node = None if tensor._base is None else tensor._base.grad_fn
+    return node._sequence_nr() if type(node).__name__ == "CopySlices" else None
 
 
 def outputs_of(node: Any) -> tuple[tuple[tuple[int, ...] | None, torch.dtype | None], ...]:

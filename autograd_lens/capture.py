@@ -59,11 +59,13 @@ def find_roots(outputs: Any) -> tuple[list[tuple[Any, int]], list[torch.Tensor]]
     return list(dict.fromkeys(roots)), [t for t in plain if not t.requires_grad]
 
 
-def no_tensor(outputs: Any) -> TypeError:
+def no_tensor(outputs: Any, what: str = "pass") -> TypeError:
     """The error for ``outputs`` in which there is nothing to look at."""
+    kind = type(outputs).__name__
+    empty = isinstance(outputs, (list, tuple, dict))
     return TypeError(
-        "pass a tensor, or any nesting of lists, tuples and dicts with tensors in it, "
-        f"not {type(outputs).__name__}"
+        f"{what} a tensor, or any nesting of lists, tuples and dicts with tensors in it; "
+        + (f"in this {kind} there is none" if empty else f"not {kind}")
     )
 
 
@@ -178,15 +180,19 @@ class _Describer:
         return self._plain[described]
 
 
-_HIDES = re.compile(r"Foreach|.*CopySlices$")
-"""C++ nodes that save tensors without showing them; others without fields save nothing."""
+_EMPTY = re.compile(
+    r"(torch::autograd::)?(Copy|Identity|GraphRoot|UndefinedGrad|(Warn)?NotImplemented|(Delayed)?Error"
+    r"|Scatter|Gather)(Backwards?)?$"
+)
+"""C++ nodes without fields that save no tensor. Of any other it is not known: ``CopySlices``, those
+of ``_foreach_*``, of C++ extensions and of TorchScript do save some, and don't show them."""
 
 
 def kind_of(node: Any) -> str:
     """The kind of a live node, as :class:`Node` has it."""
     kind = _traits(type(node))[0]
     if kind == "c++":
-        return "opaque" if _HIDES.match(node.name()) else "op"
+        return "op" if _EMPTY.match(node.name()) else "opaque"
     return kind
 
 

@@ -19,7 +19,7 @@ from .capture import find_roots, kind_of
 from .modules import modules_by_node
 from .names import Names
 from .raw import Row, filled_rows, recorded_row, saves
-from .record_saved import SavedRecorder
+from .record_saved import SavedRecorder, kept_by_opaque
 from .storages import Storages
 from .walk import UNGUARDED, Found, discover, engine_order
 
@@ -150,14 +150,14 @@ def _read(
     taken = filled_rows(keeping, storages)
     recorded: frozenset[int] = frozenset()
     if recorder is not None and opaque:
-        other_hooks = any(row[9] for _, row in taken)
-        unseen = _rows_of_opaque(opaque, found.sequence_nrs, recorder, storages)
-        taken += unseen
-        told = {number for number, _ in unseen}
+        numbers = {found.sequence_nrs[number]: number for number in opaque}
+        taken += _rows_of_opaque(numbers, names_of, recorder, storages)
+        # Of other opaque nodes it is not known what they keep besides what went through hooks.
         recorded = frozenset(
             number
-            for number in opaque
-            if recorder.covers(found.sequence_nrs[number]) and (number in told or not other_hooks)
+            for nr, number in numbers.items()
+            if recorder.covers(nr)
+            and (_in_place(names_of[number]) or "Foreach" in names_of[number])
         )
     if len(live) > UNGUARDED:
         engine_order(roots)
@@ -190,28 +190,25 @@ def _trait(node: Any) -> str:
     return "many names" if type(node).__name__ in ("CppFunction", "CopySlices") else "nothing"
 
 
+def _in_place(name: str) -> bool:
+    return name.endswith("CopySlices")
+
+
 def _rows_of_opaque(
-    opaque: Sequence[int],
-    sequence_nrs: Sequence[int],
+    opaque: Mapping[int, int],
+    names: Sequence[str],
     recorder: SavedRecorder,
     storages: Storages,
 ) -> list[tuple[int, Row]]:
-    """What a recorder saw, is still kept, and stands in no node that can be looked into.
-
-    A node saves right after it was made: it has the number before the one that is next then. Around
-    such a node ``CopySlices`` is made, with the following number, or the one after it where the
-    operation has cloned what it overwrites. What fits no opaque node belongs to another graph.
-    """
-    by_nr = {sequence_nrs[number]: number for number in opaque}
+    """What a recorder saw opaque nodes save; those are given by their sequence number."""
+    in_place = {nr: number for nr, number in opaque.items() if _in_place(names[number])}
+    others = {nr: number for nr, number in opaque.items() if nr not in in_place}
+    places = dict.fromkeys(opaque.values(), 0)
     found: list[tuple[int, Row]] = []
-    places = dict.fromkeys(opaque, 0)
-    for one in recorder.alive():
-        nr = one.sequence_nr
-        number = next((by_nr[k] for k in (nr - 1, nr, nr + 1) if k in by_nr), None)
-        if number is not None and one not in storages.recorded:
-            place = f"recorded[{places[number]}]"
+    for number, one in kept_by_opaque(recorder, in_place, others):
+        if one not in storages.recorded:
+            found.append((number, recorded_row(f"recorded[{places[number]}]", one, storages)))
             places[number] += 1
-            found.append((number, recorded_row(place, one, storages)))
     return found
 
 

@@ -4,53 +4,67 @@
 ledger of a finished graph can only name them. While this recorder is active every saved tensor goes
 through a pack hook, theirs too, and the ledger counts those that are still kept.
 
-Rests on ``torch/csrc/autograd/saved_variable.cpp`` (hooks; a version is compared only where there
-are none, so the recorder compares itself) and on sequence numbers, which nodes get in the order of
-their creation (``torch/csrc/autograd/function.h``).
+A hook is not told for which node it packs. :func:`kept_by_opaque` finds that out from the numbers
+that nodes get in the order of their creation. Rests on ``torch/csrc/autograd/saved_variable.cpp``
+(hooks; a version is compared only where there are none, so the recorder compares itself),
+``torch/csrc/autograd/function.h`` (sequence numbers) and on what generated code does around an
+in-place operation (``tools/autograd/gen_variable_type.py``): make the node, save operands, save a
+clone of what is overwritten, write, make a ``CopySlices`` around the node, save the result.
 """
 
 from __future__ import annotations
 
+import sys
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch.autograd.graph import saved_tensors_hooks
 
 from . import _torch
 
+_APPLY = torch.autograd.Function.apply.__func__.__code__
+
 
 class Recorded:
     """What stands in a node in place of a tensor that was saved under a recorder.
 
     Attributes:
-        tensor: the tensor, detached: the same storage and version counter, and no reference to the
-            graph (an output that was saved as it is would keep its own node alive forever).
+        tensor: the tensor; one that has a history is detached (same storage and version counter),
+            since a result that was saved as it is would keep its own node alive forever.
         saved_version: its version counter when it was saved.
-        sequence_nr: the number that the next new node would have got.
+        next_nr: the number that the next new node would have got.
+        view_nr: that of the ``CopySlices`` which had just been made, if it saved this.
+        call: where the operation was called; equal for tensors that one call saved.
     """
 
-    __slots__ = ("__weakref__", "saved_version", "sequence_nr", "tensor")
+    __slots__ = ("__weakref__", "call", "next_nr", "saved_version", "tensor", "view_nr")
 
-    def __init__(self, tensor: torch.Tensor):
-        self.tensor = tensor.detach()
+    def __init__(self, tensor: torch.Tensor, frame: Any):
+        self.next_nr = _torch.next_sequence_nr()
         self.saved_version = _torch.version(tensor)
-        self.sequence_nr = _torch.next_sequence_nr()
+        self.call = (id(frame), frame.f_lasti)
+        views = [tensor]
+        if frame.f_code is _APPLY:  # a Python Function: what it saves need not be what it wrote to
+            views += _torch.tensors_in(frame.f_locals.get("args", ()))
+        written = (_torch.written_view_nr(view) for view in views)
+        # The view itself may have got a new node after the CopySlices of its base.
+        recent = [nr for nr in written if nr is not None and nr >= self.next_nr - 1 - len(views)]
+        self.view_nr = max(recent, default=None)
+        self.tensor = tensor if tensor.is_leaf else tensor.detach()
 
 
 class SavedRecorder(saved_tensors_hooks):
-    """What was saved while it was active: see :func:`record_saved`.
-
-    Attributes:
-        first, last: sequence numbers of the nodes that were made meanwhile, as a half-open range;
-            both None before it was entered, ``last`` until it is left.
-    """
+    """What was saved while it was active: see :func:`record_saved`."""
 
     def __init__(self) -> None:
         super().__init__(self._pack, _unpack)
-        self.first: int | None = None
-        self.last: int | None = None
-        self._recorded: list[weakref.ref[Recorded]] = []
+        self._recorded: dict[int, weakref.ref[Recorded]] = {}
+        self._thread: int | None = None
+        self._spans: list[list[int]] = []  # of the numbers of nodes that were made under it alone
+        self._inside = 0  # other hooks that are active and come first
 
     def __enter__(self) -> SavedRecorder:
         """Start recording.
@@ -58,30 +72,46 @@ class SavedRecorder(saved_tensors_hooks):
         Raises:
             RuntimeError: it was entered before; each forward pass takes a new one.
         """
-        if self.first is not None:
+        if self._thread is not None:
             raise RuntimeError("this recorder was used before; call lens.record_saved() again")
         super().__enter__()
-        self.first = _torch.next_sequence_nr()
+        self._thread = threading.get_ident()
+        self._spans.append([_torch.next_sequence_nr(), sys.maxsize])
+        _watch(self)
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Stop recording. What was saved stays known as long as a graph keeps it."""
-        self.last = _torch.next_sequence_nr()
+        if self._thread is None:
+            raise RuntimeError(
+                "this recorder was not entered: with lens.record_saved() as recorder:"
+            )
+        _unwatch(self)
+        self._spans[-1][1] = min(self._spans[-1][1], _torch.next_sequence_nr())
         super().__exit__(*exception)
 
     def alive(self) -> Iterator[Recorded]:
         """What is still kept, in the order in which it was saved."""
-        return (one for ref in self._recorded if (one := ref()) is not None)
+        return (one for ref in list(self._recorded.values()) if (one := ref()) is not None)
 
     def covers(self, sequence_nr: int) -> bool:
-        """True for a node that was made while this was active."""
-        if self.first is None:
-            return False
-        return self.first <= sequence_nr and (self.last is None or sequence_nr < self.last)
+        """True for a node that was made while this was active and no other hook came first."""
+        return any(first <= sequence_nr < last for first, last in self._spans)
+
+    def other_hooks(self, entered: bool) -> None:
+        """Note that other hooks were entered, which come first, or left again."""
+        if threading.get_ident() != self._thread:
+            return
+        self._inside += 1 if entered else -1
+        if entered and self._inside == 1:
+            self._spans[-1][1] = _torch.next_sequence_nr()
+        elif not entered and self._inside == 0:
+            self._spans.append([_torch.next_sequence_nr(), sys.maxsize])
 
     def _pack(self, tensor: torch.Tensor) -> Recorded:
-        recorded = Recorded(tensor)
-        self._recorded.append(weakref.ref(recorded))
+        recorded = Recorded(tensor, sys._getframe(1))
+        key, known = id(recorded), self._recorded
+        known[key] = weakref.ref(recorded, lambda _: known.pop(key, None))
         return recorded
 
 
@@ -98,8 +128,78 @@ def _unpack(recorded: Recorded) -> torch.Tensor:
     return tensor
 
 
+# Hooks that are entered inside of a recorder come first, and PyTorch tells nobody. While a recorder
+# is active it is told, by the method that all of them go through.
+
+_enter, _exit = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__
+_active: list[SavedRecorder] = []
+_lock = threading.Lock()
+
+
+def _watch(recorder: SavedRecorder) -> None:
+    with _lock:
+        for other in _active:
+            other.other_hooks(True)
+        _active.append(recorder)
+        saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__ = _noted_enter, _noted_exit
+
+
+def _unwatch(recorder: SavedRecorder) -> None:
+    with _lock:
+        _active.remove(recorder)
+        for other in _active:
+            other.other_hooks(False)
+        if not _active:
+            saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__ = _enter, _exit
+
+
+def _noted_enter(self: saved_tensors_hooks) -> Any:
+    result = _enter(self)
+    if not isinstance(self, SavedRecorder):
+        for recorder in list(_active):
+            recorder.other_hooks(True)
+    return result
+
+
+def _noted_exit(self: saved_tensors_hooks, *exception: object) -> None:
+    if not isinstance(self, SavedRecorder):
+        for recorder in list(_active):
+            recorder.other_hooks(False)
+    _exit(self, *exception)
+
+
+def kept_by_opaque(
+    recorder: SavedRecorder, in_place: Mapping[int, int], others: Mapping[int, int]
+) -> Sequence[tuple[int, Recorded]]:
+    """What a recorder saw and opaque nodes keep, each with its node.
+
+    Args:
+        recorder: the recorder.
+        in_place: the ``CopySlices`` nodes by their sequence number.
+        others: the other opaque nodes.
+
+    An operand is saved right before the ``CopySlices`` is made, or right before a clone of what is
+    overwritten, which the same call saves right before the ``CopySlices``; a result right after it.
+    Any other opaque node saves right after it was made. What fits none belongs to another graph.
+    """
+    alive = list(recorder.alive())
+    clones = {(one.next_nr, one.call) for one in alive}
+    found = []
+    for one in alive:
+        nr = one.next_nr
+        if one.view_nr is not None and one.view_nr in in_place:
+            found.append((in_place[one.view_nr], one))
+        elif nr in in_place:
+            found.append((in_place[nr], one))
+        elif nr + 1 in in_place and (nr + 1, one.call) in clones:
+            found.append((in_place[nr + 1], one))
+        elif nr - 1 in others:
+            found.append((others[nr - 1], one))
+    return found
+
+
 def record_saved() -> SavedRecorder:
-    """Return a context manager for a forward pass, which makes its ledger complete.
+    """Return a context manager for a forward pass, for its ledger to count what opaque nodes keep.
 
     Give it to the ledger afterwards::
 
@@ -109,11 +209,17 @@ def record_saved() -> SavedRecorder:
 
     Without it, nodes that show nothing of what they saved (``CopySlices``, which an in-place
     operation on a view makes, and those of ``_foreach_*`` functions) are only named, in
-    ``ledger.opaque``. Everything else is known without it, so it is of no use for a graph that has
-    no such node: it costs a Python call for each saved tensor.
+    ``ledger.opaque``. For a graph without such nodes it is of no use: it costs a Python call for
+    each saved tensor.
 
-    It sees what is saved on the thread that enters it. A saved-tensor hook that is entered inside,
-    as a checkpoint or ``save_on_cpu`` enters one, comes before it. ``torch.func.grad`` and its kind
-    refuse to run under any saved-tensor hook, so also under this one.
+    It sees what is saved on the thread that enters it; give it to ledgers of graphs from there,
+    since another thread counts its nodes by itself. A saved-tensor hook that is entered inside, as
+    a checkpoint or ``save_on_cpu`` enters one, comes before it, and the ledger calls the opaque
+    nodes from there not recorded. What a Python ``Function`` that writes into a view puts on its
+    ``ctx`` by itself reaches no hook. ``torch.func.grad`` and its kind refuse to run under any
+    saved-tensor hook, so also under this one.
+
+    What has a history is saved detached: a new ``.data`` that it gets between forward and backward
+    is not seen, and a graph that a ``Function`` saved besides its operands is not followed.
     """
     return SavedRecorder()

@@ -9,9 +9,10 @@ pins all rows. A storage that several nodes saved counts once.
 
 Not known: which tensors were inputs (the caller gives them), and which module ran a node that uses
 no parameter (see :mod:`autograd_lens.modules`). Not visible from Python: what ``CopySlices`` and
-``_foreach_*`` nodes saved. They are listed in :attr:`SavedTensors.opaque`, and counted where a
-recorder watched the forward (:mod:`autograd_lens.record_saved`). A checkpoint's random state is
-seen, in the closure of its hook.
+``_foreach_*`` nodes saved, and nodes of C++ extensions and of TorchScript. They are listed in
+:attr:`SavedTensors.opaque`; those of PyTorch's own operations are counted where a recorder watched
+the forward (:mod:`autograd_lens.record_saved`). A checkpoint's random state is seen, in the closure
+of its hook.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import torch
 
 from . import _torch
 from .base import View
+from .capture import no_tensor
 from .ledger import Reading, read
 from .raw import Row
 from .record_saved import SavedRecorder
@@ -46,7 +48,6 @@ class SavedEntry:
         module: path of the module that the node belongs to, ``""`` for the model itself; None
             where ``names`` was no Module.
         field: name of the place in the node: ``"self"``, ``"tensors[0]"``, ``"ctx.name"``;
-            ``"hook.name"`` for what an unpack hook holds besides what was packed;
             ``"recorded[0]"`` for what a recorder saw an opaque node save.
         shape, dtype, device: of the tensor; None when it was freed, or a hook packed it.
         bytes: what its elements occupy.
@@ -130,7 +131,12 @@ class OpaqueNode:
 
     @property
     def at_most(self) -> int | None:
-        """An operand that is a Python number never reaches a hook: 8 bytes, 16 if complex."""
+        """Bytes by which the total may be short because of it; None where nothing is known.
+
+        Of PyTorch's own operations only one thing never reaches a hook: an operand that is a Python
+        number, 8 bytes, 16 if complex. A Python ``Function`` that writes into a view may keep more
+        on its ``ctx``, and nothing tells that there is one.
+        """
         if not self.recorded:
             return None
         return 16 if self.name.endswith("CopySlices") else 0
@@ -291,7 +297,7 @@ class SavedTensors(View):
             by: ``"bytes"`` (what is kept alive, largest first), ``"node"`` (engine order), or
                 ``"name"``, ``"module"``, ``"role"``, ``"field"``, ``"dtype"``.
         """
-        if by not in ORDERS:
+        if not isinstance(by, str) or by not in ORDERS:
             raise ValueError(f"sort by one of {', '.join(ORDERS)}, not {by!r:.40}")
         return SavedTensors(self._reading, by)
 
@@ -309,7 +315,7 @@ class SavedTensors(View):
         Raises:
             ValueError: ``names`` was no Module, so nothing is known of modules.
         """
-        if depth is not None and (not isinstance(depth, int) or depth < 1):
+        if depth is not None and (type(depth) is not int or depth < 1):
             raise ValueError(f"depth must be a whole number of at least 1, or None, not {depth!r}")
         if any(entry.module is None for entry in self.entries):
             raise ValueError("no modules are known: pass the model, saved_tensors(outputs, model)")
@@ -322,6 +328,8 @@ class SavedTensors(View):
 
     def grouped(self, key: Callable[[SavedEntry], Hashable], title: str = "group") -> SavedGroups:
         """The bytes by any function of an entry; entries with the key None are left out."""
+        if not callable(key):
+            raise TypeError(f"group by a function of an entry, not {key!r:.40}")
         members: dict[str, list[SavedEntry]] = {}
         for entry in self.entries:
             found = key(entry)
@@ -385,9 +393,11 @@ class SavedGroups(View):
 def saved_tensors(
     outputs: Any, names: Any = None, *, inputs: Any = (), recorder: SavedRecorder | None = None
 ) -> SavedTensors:
-    """Return the ledger of everything that the graph behind ``outputs`` keeps alive.
+    """Return the ledger of what the nodes of the graph behind ``outputs`` have saved.
 
-    Nothing is run, and nothing need be installed before the forward pass.
+    Nothing is run, and nothing need be installed before the forward pass. What is kept alive in
+    other ways is not counted: a leaf that no node saved, the closure of a tensor hook, the modules
+    that a checkpoint would run again.
 
     Args:
         outputs: a tensor, a ``grad_fn``, or any pytree of them.
@@ -414,16 +424,15 @@ def saved_tensors(
 
 def _given(inputs: Any) -> list[tuple[str, torch.Tensor]]:
     """The inputs with names: their keys in a mapping, ``input`` or ``input 1``, … otherwise."""
+    if inputs is None:
+        return []
     if isinstance(inputs, torch.nn.Module):
         raise TypeError("inputs are tensors; pass the model as names: saved_tensors(loss, model)")
     if isinstance(inputs, dict) and all(isinstance(t, torch.Tensor) for t in inputs.values()):
         return [(str(name), tensor) for name, tensor in inputs.items()]
     tensors = _torch.tensors_in(inputs)
     if not tensors and not (isinstance(inputs, (tuple, list, dict)) and not inputs):
-        raise TypeError(
-            "inputs must be a tensor, or any nesting of lists, tuples and dicts with tensors in "
-            f"it, not {type(inputs).__name__}"
-        )
+        raise no_tensor(inputs, "inputs must be")
     if len(tensors) == 1:
         return [("input", tensors[0])]
     return [(f"input {k}", tensor) for k, tensor in enumerate(tensors, 1)]
