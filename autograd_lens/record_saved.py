@@ -25,7 +25,8 @@ from torch.autograd.graph import saved_tensors_hooks
 
 from . import _torch
 
-_APPLY = torch.autograd.Function.apply.__func__.__code__
+# The code of Function.apply, where that is written in Python: not on 2.15.
+_APPLY = getattr(getattr(torch.autograd.Function.apply, "__func__", None), "__code__", None)
 
 
 class Recorded:
@@ -216,8 +217,8 @@ def record_saved() -> SavedRecorder:
     since another thread counts its nodes by itself. A saved-tensor hook that is entered inside, as
     a checkpoint or ``save_on_cpu`` enters one, comes before it, and the ledger calls the opaque
     nodes from there not recorded. What a Python ``Function`` that writes into a view puts on its
-    ``ctx`` by itself reaches no hook. ``torch.func.grad`` and its kind refuse to run under any
-    saved-tensor hook, so also under this one.
+    ``ctx`` by itself reaches no hook (nor, on PyTorch 2.15, can what it saves be told from others).
+    ``torch.func.grad`` and its kind refuse to run under any saved-tensor hook, also under this one.
 
     What has a history is saved detached: a new ``.data`` that it gets between forward and backward
     is not seen, and a graph that a ``Function`` saved besides its operands is not followed.

@@ -380,6 +380,7 @@ class Writes(torch.autograd.Function):
         return g * b, g * a
 
 
+@pytest.mark.skipif(not hasattr(torch.autograd.Function.apply, "__func__"), reason="2.15: in C++")
 def test_a_function_that_writes_into_a_view():
     def case(recorder):
         x, o = leaf(6), leaf(4)
