@@ -130,6 +130,17 @@ def written_view_nr(tensor: torch.Tensor) -> int | None:
     return node._sequence_nr() if type(node).__name__ == "CopySlices" else None
 
 
+def is_clone_number(tensor: torch.Tensor, number: int) -> bool:
+    """True for the result of the ``clone`` whose node has this creation number; not for a view.
+
+    (To ask a view for its node can make one.)
+    """
+    if tensor.is_leaf or tensor._is_view():
+        return False
+    node = tensor.grad_fn
+    return type(node).__name__ == "CloneBackward0" and node._sequence_nr() == number
+
+
 def outputs_of(node: Any) -> tuple[tuple[tuple[int, ...] | None, torch.dtype | None], ...]:
     """Return ``(shape, dtype)`` of every output of the operation that ``node`` recorded."""
     try:

@@ -152,12 +152,10 @@ def _read(
     if recorder is not None and opaque:
         numbers = {found.sequence_nrs[number]: number for number in opaque}
         taken += _rows_of_opaque(numbers, names_of, recorder, storages)
-        # Of other opaque nodes it is not known what they keep besides what went through hooks.
         recorded = frozenset(
             number
             for nr, number in numbers.items()
-            if recorder.covers(nr)
-            and (_in_place(names_of[number]) or "Foreach" in names_of[number])
+            if recorder.covers(nr) and _is_recordable(nr, number, numbers, names_of)
         )
     if len(live) > UNGUARDED:
         engine_order(roots)
@@ -192,6 +190,19 @@ def _trait(node: Any) -> str:
 
 def _in_place(name: str) -> bool:
     return name.endswith("CopySlices")
+
+
+def _is_recordable(nr: int, number: int, opaque: Mapping[int, int], names: Sequence[str]) -> bool:
+    """True where all that a node keeps went through hooks and can be told from what others keep.
+
+    Of nodes of C++ extensions and of TorchScript that is not known. A ``_foreach_*_`` on views
+    makes a ``CopySlices`` for each and saves for all of them before and after: one has the number
+    after the next of another, since each view gets a new node.
+    """
+    if not _in_place(names[number]):
+        return "Foreach" in names[number]
+    near = (opaque.get(nr - 2), opaque.get(nr + 2))
+    return not any(other is not None and _in_place(names[other]) for other in near)
 
 
 def _rows_of_opaque(

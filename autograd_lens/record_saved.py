@@ -36,24 +36,38 @@ class Recorded:
         tensor: the tensor; one that has a history is detached (same storage and version counter),
             since a result that was saved as it is would keep its own node alive forever.
         saved_version: its version counter when it was saved.
-        next_nr: the number that the next new node would have got.
+        next_nr: the number that the next new node would have got; None where no node saved it.
         view_nr: that of the ``CopySlices`` which had just been made, if it saved this.
         call: where the operation was called; equal for tensors that one call saved.
+        cloned: it is a clone that was made after the call had saved another tensor.
     """
 
-    __slots__ = ("__weakref__", "call", "next_nr", "saved_version", "tensor", "view_nr")
+    __slots__ = (
+        "__weakref__",
+        "call",
+        "cloned",
+        "next_nr",
+        "saved_version",
+        "tensor",
+        "view_nr",
+    )
 
-    def __init__(self, tensor: torch.Tensor, frame: Any):
-        self.next_nr = _torch.next_sequence_nr()
+    def __init__(self, tensor: torch.Tensor, frame: Any, last: Recorded | None):
+        self.next_nr: int | None = _torch.next_sequence_nr()
         self.saved_version = _torch.version(tensor)
-        self.call = (id(frame), frame.f_lasti)
+        self.call = (id(frame), frame and frame.f_lasti)
+        before = last is not None and (last.next_nr, last.call) == (self.next_nr - 1, self.call)
+        self.cloned = before and _torch.is_clone_number(tensor, self.next_nr - 1)
         views = [tensor]
-        if frame.f_code is _APPLY:  # a Python Function: what it saves need not be what it wrote to
+        if frame and frame.f_code is _APPLY:  # it need not be what the Function wrote to
             views += _torch.tensors_in(frame.f_locals.get("args", ()))
+            frame = frame.f_back
         written = (_torch.written_view_nr(view) for view in views)
-        # The view itself may have got a new node after the CopySlices of its base.
-        recent = [nr for nr in written if nr is not None and nr >= self.next_nr - 1 - len(views)]
+        # After the CopySlices of the base the view itself may have got a new node.
+        recent = [nr for nr in written if nr is not None and nr >= self.next_nr - 2]
         self.view_nr = max(recent, default=None)
+        if frame and frame.f_globals.get("__name__") == "torch.utils.checkpoint":
+            self.next_nr = self.view_nr = None  # the argument of a checkpoint: no node of the graph
         self.tensor = tensor if tensor.is_leaf else tensor.detach()
 
 
@@ -63,6 +77,7 @@ class SavedRecorder(saved_tensors_hooks):
     def __init__(self) -> None:
         super().__init__(self._pack, _unpack)
         self._recorded: dict[int, weakref.ref[Recorded]] = {}
+        self._last: weakref.ref[Recorded] | None = None
         self._thread: int | None = None
         self._spans: list[list[int]] = []  # of the numbers of nodes that were made under it alone
         self._inside = 0  # other hooks that are active and come first
@@ -83,7 +98,7 @@ class SavedRecorder(saved_tensors_hooks):
 
     def __exit__(self, *exception: object) -> None:
         """Stop recording. What was saved stays known as long as a graph keeps it."""
-        if self._thread is None:
+        if self not in _active:
             raise RuntimeError(
                 "this recorder was not entered: with lens.record_saved() as recorder:"
             )
@@ -104,15 +119,21 @@ class SavedRecorder(saved_tensors_hooks):
         if threading.get_ident() != self._thread:
             return
         self._inside += 1 if entered else -1
-        if entered and self._inside == 1:
+        if self._inside < 0:  # hooks from before were left first: PyTorch took ours away instead
+            self._spans[-1][1] = _torch.next_sequence_nr()
+            self._inside = sys.maxsize // 2
+        elif entered and self._inside == 1:
             self._spans[-1][1] = _torch.next_sequence_nr()
         elif not entered and self._inside == 0:
             self._spans.append([_torch.next_sequence_nr(), sys.maxsize])
 
     def _pack(self, tensor: torch.Tensor) -> Recorded:
-        recorded = Recorded(tensor, sys._getframe(1))
+        # There is no frame on a thread of the engine, or of torch.jit.fork.
+        recorded = Recorded(tensor, sys._getframe().f_back, self._last and self._last())
+        if threading.get_ident() != self._thread:  # which counts its nodes by itself
+            recorded.next_nr = recorded.view_nr = None
         key, known = id(recorded), self._recorded
-        known[key] = weakref.ref(recorded, lambda _: known.pop(key, None))
+        known[key] = self._last = weakref.ref(recorded, lambda _: known.pop(key, None))
         return recorded
 
 
@@ -147,9 +168,12 @@ def _watch(recorder: SavedRecorder) -> None:
 
 def _unwatch(recorder: SavedRecorder) -> None:
     with _lock:
-        _active.remove(recorder)
-        for other in _active:
+        place = _active.index(recorder)
+        del _active[place]
+        for other in _active[:place]:
             other.other_hooks(False)
+        for other in _active[place:]:  # left out of order: PyTorch took away the hooks of these
+            other.other_hooks(True)
         if not _active:
             saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__ = _enter, _exit
 
@@ -183,8 +207,8 @@ def kept_by_opaque(
     overwritten, which the same call saves right before the ``CopySlices``; a result right after it.
     Any other opaque node saves right after it was made. What fits none belongs to another graph.
     """
-    alive = list(recorder.alive())
-    clones = {(one.next_nr, one.call) for one in alive}
+    alive = [one for one in recorder.alive() if one.next_nr is not None]
+    clones = {(one.next_nr, one.call) for one in alive if one.cloned}
     found = []
     for one in alive:
         nr = one.next_nr
@@ -219,6 +243,10 @@ def record_saved() -> SavedRecorder:
     nodes from there not recorded. What a Python ``Function`` that writes into a view puts on its
     ``ctx`` by itself reaches no hook (nor, on PyTorch 2.15, can what it saves be told from others).
     ``torch.func.grad`` and its kind refuse to run under any saved-tensor hook, also under this one.
+
+    One call of an in-place ``_foreach_*`` function on views of several tensors saves for all of
+    them at once: its nodes are not called recorded where the graph has two of them, and where it
+    has one, what that saved can be taken for another's.
 
     What has a history is saved detached: a new ``.data`` that it gets between forward and backward
     is not seen, and a graph that a ``Function`` saved besides its operands is not followed.

@@ -310,6 +310,117 @@ def test_what_another_graph_keeps_is_not_counted(other, write):
     assert recorded(alone=False)[0] == recorded(alone=True)[0]
 
 
+class Squares(torch.autograd.Function):
+    """Saves what it made and a copy of its operand."""
+
+    @staticmethod
+    def forward(ctx, v, *others):
+        ctx.save_for_backward(v.exp(), v.clone())
+        return v.exp().sum()
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0], *[None] * (len(ctx.needs_input_grad) - 1)
+
+
+def cut(v):
+    return v.exp().sum()
+
+
+# Each makes `y`, whose graph is asked for, and something else, which is kept.
+NEIGHBOURS = {
+    "a Function, of a view": lambda y, a, o, other: (
+        y[:2].mul_(o),
+        Squares.apply(y[2:], o) if other else None,
+    ),
+    "a Function, of the view that was written": lambda y, a, o, other: (
+        (v := y[:2]).mul_(o),
+        Squares.apply(v) if other else None,
+    ),
+    "a reentrant checkpoint": lambda y, a, o, other: (
+        (v := y[:2]).mul_(o),
+        checkpoint(cut, v, use_reentrant=True) if other else None,
+    ),
+    "a checkpoint": lambda y, a, o, other: (
+        (v := y[:2]).mul_(o),
+        checkpoint(cut, v, use_reentrant=False) if other else None,
+    ),
+    "the same line, on another tensor": lambda y, a, o, other: [
+        F.dropout(t, 0.5, inplace=True) for t in ([a, y[:2]] if other else [y[:2]])
+    ],
+    "the same line, with a factor": lambda y, a, o, other: [
+        t.mul_(f)
+        for t, f in ([(a, o.detach()[0]), (y[:2], o.detach())] if other else [(y[:2], o.detach())])
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_nor_is_a_neighbour_in_time(name):
+    def recorded(other):
+        torch.manual_seed(0)
+        x, o = leaf(4), leaf(2)
+        with lens.record_saved() as recorder:
+            y, a = x * 2.0, x * 3.0
+            kept = NEIGHBOURS[name](y, a, o, other)
+        view = lens.saved_tensors(y.sum(), {"x": x, "o": o}, inputs=o.detach(), recorder=recorder)
+        rows = [e.shape for e in view.entries if e.field.startswith("recorded")]
+        return view.activation_bytes, rows, kept
+
+    assert recorded(True)[:2] == recorded(False)[:2]
+
+
+def test_nor_are_the_arguments_of_a_checkpoint_after_a_list():
+    x, h = [leaf(3), leaf(3)], leaf(5).exp()
+    with lens.record_saved() as recorder:
+        total = torch._foreach_add(x, 1.0)
+        kept = checkpoint(cut, h, use_reentrant=False)
+    view = lens.saved_tensors(total, recorder=recorder)
+    assert (view.activation_bytes, view.short_by) == (0, 0) and kept.requires_grad
+
+
+def test_a_list_of_views_of_several_tensors_is_not_called_recorded():
+    a, b = leaf(4), leaf(3)
+    with lens.record_saved() as recorder:
+        ya, yb = a * 2, b * 2
+        torch._foreach_tanh_([ya[:2], yb[:2]])
+    view = lens.saved_tensors([ya, yb], recorder=recorder)
+    assert [one.recorded for one in view.opaque] == [False, False] and view.short_by is None
+
+
+def test_hooks_run_on_a_thread_without_python():
+    @torch.jit.script
+    def child(x, o):
+        return (x * o).exp()
+
+    @torch.jit.script
+    def forked(x, o):
+        future = torch.jit.fork(child, x, o)
+        return (x * x).sum() + torch.jit.wait(future).sum()
+
+    x, o = leaf(3), leaf(3)
+    with lens.record_saved():
+        y = forked(x, o)
+    y.backward()
+    torch.testing.assert_close(x.grad, 2 * x + o * (x * o).exp())
+
+
+@pytest.mark.parametrize("first", [lens.record_saved, torch.autograd.graph.save_on_cpu])
+def test_hooks_that_are_left_in_another_order(first):
+    x, o = leaf(6), leaf(4)
+    hooks, recorder = first(), lens.record_saved()
+    hooks.__enter__()
+    recorder.__enter__()
+    hooks.__exit__(None, None, None)  # takes away those of the recorder
+    y = x * 2
+    y[1:5].mul_(o)
+    recorder.__exit__(None, None, None)
+    assert lens.saved_tensors(y, recorder=recorder).short_by is None
+    assert saved_tensors_hooks.__enter__.__module__ == "torch.autograd.graph"
+    with pytest.raises(RuntimeError, match="was not entered"):
+        recorder.__exit__(None, None, None)
+
+
 def test_nor_is_what_runs_before_a_list():
     x = [leaf(3), leaf(3)]
     with lens.record_saved() as recorder:
