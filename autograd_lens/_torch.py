@@ -271,15 +271,10 @@ def plain_keys(tensors: Collection[torch.Tensor]) -> list[int] | None:
     """The keys of the storages behind tensors of one piece; None where one of them is another."""
     if not PLAIN.issuperset(map(type, tensors)) or any(map(is_wrapped, tensors)):
         return None
-    if any(map(_is_nested, tensors)):
-        return None
     try:
         return storage_keys(map(torch.Tensor.untyped_storage, tensors))
     except (RuntimeError, NotImplementedError):
         return None
-
-
-_is_nested = attrgetter("is_nested")
 
 
 def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:

@@ -7,7 +7,7 @@ modules, entries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,9 +23,6 @@ from .record_saved import SavedRecorder, kept_by_opaque
 from .storages import Storages
 from .walk import UNGUARDED, Found, discover, engine_order
 
-Whose = tuple[str, "str | None"]
-"""Role of a storage, and the name of what lies in it."""
-
 
 @dataclass(frozen=True)
 class Reading:
@@ -35,7 +32,8 @@ class Reading:
         rows: ``(node, row)`` for each place that is or was filled.
         names: ``grad_fn.name()`` of each node.
         found: the graph in numbers.
-        sizes: bytes of each storage. owners: whose it is, unless it is a nameless activation.
+        sizes: bytes of each storage. roles: its role, unless it is an activation. titles: the names
+            of what lies in it.
         leaves: the nodes of leaves. leaf_of: by storage, the leaf that lies in it.
         opaque: the nodes that can't be seen; ``recorded`` are those of them of which a recorder
             has seen everything.
@@ -46,7 +44,8 @@ class Reading:
     names: Sequence[str]
     found: Found
     sizes: Sequence[int]
-    owners: Mapping[int, Whose]
+    roles: Mapping[int, str]
+    titles: Mapping[int, Collection[str]]
     leaves: Sequence[int]
     leaf_of: Mapping[int, int]
     opaque: Sequence[int]
@@ -55,12 +54,11 @@ class Reading:
 
     def role(self, storage: int) -> str:
         """The role of a storage."""
-        whose = self.owners.get(storage)
-        return "activation" if whose is None else whose[0]
+        return self.roles.get(storage, "activation")
 
     def owner(self, storage: int) -> str | None:
         """The reader's name for what lies in a storage; a leaf without one is numbered."""
-        name = self.owners.get(storage, ("", None))[1]
+        name = " = ".join(self.titles.get(storage, ())) or None
         if name is None and storage in self.leaf_of:
             name = f"leaf {self._ordinals[self.leaf_of[storage]]}"
         return name
@@ -131,11 +129,11 @@ def _read(
     names_of: list[str] = []
     leaves: dict[int, torch.Tensor] = {}
     opaque: list[int] = []
-    traits: dict[type, tuple[str, str]] = {}
     for number, (node, kind) in enumerate(zip(live, map(type, live), strict=True)):
-        if kind not in traits:
-            traits[kind] = (node.name(), _trait(node))
-        name, what = traits[kind]
+        trait = _TRAITS.get(kind)
+        if trait is None:
+            trait = _TRAITS[kind] = (node.name(), _trait(node))
+        name, what = trait
         if what == "leaf":
             leaf = node.variable
             if leaf is not None and (asked is None or node in asked):
@@ -168,7 +166,8 @@ def _read(
         names_of,
         found,
         storages.sizes,
-        owners.found(),
+        owners.roles,
+        owners.titles,
         list(leaves),
         owners.leaf_of,
         opaque,
@@ -177,6 +176,10 @@ def _read(
     )
     inside = set(live) if storages.further else ()
     return live, reading, [node for node in dict.fromkeys(storages.further) if node not in inside]
+
+
+_TRAITS: dict[type, tuple[str, str]] = {}
+"""By class of nodes their name and what there is to do with each of them."""
 
 
 def _trait(node: Any) -> str:
@@ -234,8 +237,8 @@ class _Owners:
         leaves: Mapping[int, torch.Tensor],
         names: Any,
     ):
-        self._roles: dict[int, str] = {}
-        self._titles: dict[int, dict[str, None]] = {}
+        self.roles: dict[int, str] = {}
+        self.titles: dict[int, dict[str, None]] = {}
         given = {id(tensor) for _, tensor in inputs}
         parameters = {id(leaf) for leaf in leaves.values()} - given
         buffers: set[int] = set()
@@ -255,23 +258,12 @@ class _Owners:
         self.leaf_of: dict[int, int] = {}
         for node, numbers in zip(leaves, storages.met_each(leaves.values()), strict=True):
             for number in numbers:
-                self._roles.setdefault(number, "parameter")
+                self.roles.setdefault(number, "parameter")
                 self.leaf_of.setdefault(number, node)
 
     def _claim(self, numbers: Sequence[int], role: str | None, name: str | None) -> None:
         for number in numbers:
             if name:
-                self._titles.setdefault(number, {})[name] = None
+                self.titles.setdefault(number, {})[name] = None
             if role:
-                self._roles.setdefault(number, role)
-
-    def found(self) -> dict[int, Whose]:
-        """By storage, its role and the names of what lies in it."""
-        numbers = dict.fromkeys([*self._roles, *self._titles])
-        return {
-            number: (
-                self._roles.get(number, "activation"),
-                " = ".join(self._titles.get(number, ())) or None,
-            )
-            for number in numbers
-        }
+                self.roles.setdefault(number, role)
