@@ -191,21 +191,28 @@ def _trait(node: Any) -> str:
     return "many names" if type(node).__name__ in ("CppFunction", "CopySlices") else "nothing"
 
 
-def _in_place(name: str) -> bool:
+def is_in_place(name: str) -> bool:
+    """True for the name of a ``CopySlices``, which a write into a view leaves."""
     return name.endswith("CopySlices")
 
 
-def _is_recordable(nr: int, number: int, opaque: Mapping[int, int], names: Sequence[str]) -> bool:
-    """True where all that a node keeps went through hooks and can be told from what others keep.
+def hooks_see(name: str) -> bool:
+    """True for opaque nodes of PyTorch's own operations, which save through hooks.
 
-    Of nodes of C++ extensions and of TorchScript that is not known. A ``_foreach_*_`` on views
-    makes a ``CopySlices`` for each and saves for all of them before and after: one has the number
-    after the next of another, since each view gets a new node.
+    Of nodes of C++ extensions and of TorchScript it is not known what they keep besides.
     """
-    if not _in_place(names[number]):
-        return "Foreach" in names[number]
-    near = (opaque.get(nr - 2), opaque.get(nr + 2))
-    return not any(other is not None and _in_place(names[other]) for other in near)
+    return is_in_place(name) or "Foreach" in name
+
+
+def _is_recordable(nr: int, number: int, opaque: Mapping[int, int], names: Sequence[str]) -> bool:
+    """True where what a node keeps went through hooks and can be told from what others keep.
+
+    A ``_foreach_*_`` on views makes a ``CopySlices`` for each and saves for all of them before and
+    after: one has the number after the next of another, since each view gets a new node.
+    """
+    near = (opaque.get(nr - 2), opaque.get(nr + 2)) if is_in_place(names[number]) else ()
+    twins = [other for other in near if other is not None and is_in_place(names[other])]
+    return hooks_see(names[number]) and not twins
 
 
 def _rows_of_opaque(
@@ -215,7 +222,7 @@ def _rows_of_opaque(
     storages: Storages,
 ) -> list[tuple[int, Row]]:
     """What a recorder saw opaque nodes save; those are given by their sequence number."""
-    in_place = {nr: number for nr, number in opaque.items() if _in_place(names[number])}
+    in_place = {nr: number for nr, number in opaque.items() if is_in_place(names[number])}
     others = {nr: number for nr, number in opaque.items() if nr not in in_place}
     places = dict.fromkeys(opaque.values(), 0)
     found: list[tuple[int, Row]] = []

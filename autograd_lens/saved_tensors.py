@@ -29,7 +29,7 @@ import torch
 from . import _torch
 from .base import View
 from .capture import no_tensor
-from .ledger import Reading, read
+from .ledger import Reading, hooks_see, is_in_place, read
 from .raw import Row
 from .record_saved import SavedRecorder
 from .saved import saved_from
@@ -130,6 +130,11 @@ class OpaqueNode:
     recorded: bool = False
 
     @property
+    def recordable(self) -> bool:
+        """A recorder around the forward would see what it saves; False if that is not known."""
+        return hooks_see(self.name)
+
+    @property
     def at_most(self) -> int | None:
         """Bytes by which the total may be short because of it; None where nothing is known.
 
@@ -139,7 +144,7 @@ class OpaqueNode:
         """
         if not self.recorded:
             return None
-        return 16 if self.name.endswith("CopySlices") else 0
+        return 16 if is_in_place(self.name) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -105,7 +105,10 @@ def _below(ledger: SavedTensors) -> list[str]:
         what = "as recorded" if recorded else "shows nothing of what it saved"
         lines.append(f"opaque: {name} (node {which}) {what}")
     if ledger.short_by is None:
-        lines.append("total: short by what those saved; lens.record_saved() can count that")
+        hint = "; lens.record_saved() can count that"
+        unseen = [one for one in ledger.opaque if not one.recorded]
+        all_can = all(one.recordable for one in unseen)
+        lines.append("total: short by what those saved" + (hint if all_can else ""))
     elif ledger.short_by:
         lines.append(f"total: short by at most {ledger.short_by} B, if they saved Python numbers")
     return lines

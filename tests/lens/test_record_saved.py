@@ -172,6 +172,7 @@ def test_a_node_of_which_nothing_is_known_is_not_called_empty():
     views = [lens.saved_tensors(y), lens.saved_tensors(y, recorder=recorder)]
     for view in views:
         assert ["DifferentiableGraph" in one.name for one in view.opaque] == [True]
+        assert str(view).endswith("total: short by what those saved"), "no recorder helps"
         assert view.short_by is None
 
 
