@@ -212,11 +212,17 @@ def plain_fields(node_type: type) -> tuple[str, ...]:
     return tuple(a for a in saved if a not in raw)
 
 
+@cache
+def public_reader(field: str) -> Callable[[Any], Any]:
+    """Unpacks one field of a C++ node: runs hooks, checks versions, raises when freed."""
+    return attrgetter(f"_saved_{field}")
+
+
 def saved_value(node: Any, field: str) -> Any:
-    """Unpack one field the public way: runs hooks, checks versions, raises when freed."""
+    """The same for any node; all fields of a Python ``Function`` at once."""
     if isinstance(node, torch.autograd.function.BackwardCFunction):
         return node.saved_tensors
-    return getattr(node, f"_saved_{field}")
+    return public_reader(field)(node)
 
 
 def plain_value(node: Any, field: str) -> Any:
@@ -257,22 +263,29 @@ def storage_key(storage: torch.UntypedStorage) -> int:
 PLAIN = {torch.Tensor, torch.nn.Parameter}
 """Tensors of one piece, unless they are nested or wrapped."""
 
-facts = attrgetter("shape", "dtype", "device", "nbytes", "_version")
-"""Shape, dtype, device, bytes and version counter of a tensor of one piece, all in one call.
+facts = attrgetter("shape", "dtype", "device")
+"""Shape, dtype and device of a tensor of one piece, all in one call.
 
-Raises ``RuntimeError`` for a nested tensor, which has no shape, and for an inference tensor, which
-has no version."""
+Raises ``RuntimeError`` for a nested tensor, which has no shape."""
+
+plain_version = attrgetter("_version")
+"""The version counter; raises ``RuntimeError`` for an inference tensor, which has none."""
 
 is_wrapped = torch._C._functorch.is_functorch_wrapped_tensor
 """True for what stands for a tensor inside ``torch.vmap`` and its kind."""
 
 
-def plain_keys(tensors: Collection[torch.Tensor]) -> list[int] | None:
-    """The keys of the storages behind tensors of one piece; None where one of them is another."""
-    if not PLAIN.issuperset(map(type, tensors)) or any(map(is_wrapped, tensors)):
+def plain_storages(tensors: Collection[torch.Tensor]) -> list[torch.UntypedStorage] | None:
+    """The storages behind tensors of one piece; None where one of them is another.
+
+    A wrapper of ``torch.func`` that got out of its transform has no storage to give.
+    """
+    if not PLAIN.issuperset(map(type, tensors)):
+        return None
+    if torch._C._functorch.peek_interpreter_stack() is not None and any(map(is_wrapped, tensors)):
         return None
     try:
-        return storage_keys(map(torch.Tensor.untyped_storage, tensors))
+        return list(map(torch.Tensor.untyped_storage, tensors))
     except (RuntimeError, NotImplementedError):
         return None
 

@@ -25,7 +25,14 @@ class Names:
         Raises:
             TypeError: ``names`` is something else, or a value in it is not a tensor.
         """
-        self.pairs = list(_pairs(names))  # kept, so that ids stay valid as long as this lives
+        buffers: list[tuple[str, torch.Tensor]] = []
+        if isinstance(names, torch.nn.Module):
+            buffers = list(names.named_buffers(remove_duplicate=False))
+            pairs = [*names.named_parameters(remove_duplicate=False), *buffers]
+        else:
+            pairs = list(_pairs(names))
+        self.pairs = pairs  # kept, so that ids stay valid as long as this lives
+        self.buffers = {id(buffer) for _, buffer in buffers}
         self._by_id: dict[int, list[str]] = {}
         self._by_edge: dict[tuple[Any, int], list[str]] = {}
         self.intermediates: list[torch.Tensor] = []
@@ -55,10 +62,6 @@ def _joined(names: list[str] | None) -> str | None:
 
 def _pairs(names: Any) -> Iterable[tuple[str, torch.Tensor]]:
     if names is None:
-        return
-    if isinstance(names, torch.nn.Module):
-        yield from names.named_parameters(remove_duplicate=False)
-        yield from names.named_buffers(remove_duplicate=False)
         return
     if isinstance(names, (torch.Tensor, str, bytes)) or not isinstance(names, Iterable):
         raise TypeError(f"{_ASK}, not {type(names).__name__}")

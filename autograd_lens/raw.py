@@ -10,7 +10,7 @@ Rests on ``torch/csrc/autograd/saved_variable.cpp`` (versions, hooks, release) a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
@@ -28,14 +28,15 @@ them. A tuple, since making one takes a fifth of the time."""
 
 
 @cache
-def _is_python(kind: type) -> bool:
+def is_python(kind: type) -> bool:
+    """True for the nodes of a Python ``Function``."""
     return issubclass(kind, torch.autograd.function.BackwardCFunction)
 
 
 @cache
 def saves(kind: type) -> bool:
     """False for the nodes of a class that keeps no tensor."""
-    return bool(_torch.raw_fields(kind)) or _is_python(kind)
+    return bool(_torch.raw_fields(kind)) or is_python(kind)
 
 
 def rows(node: Any, storages: Storages) -> list[Row]:
@@ -59,80 +60,16 @@ def rows(node: Any, storages: Storages) -> list[Row]:
         elif raw.unpack_hook is not None:
             found.append(_packed_row(name, tensor, raw.unpack_hook, storages))
         elif tensor is None:
-            found.append(_empty(name, _refuses(node, name)))
+            found.append(_empty(name, refuses(node, name)))
         else:
             now = _torch.version(tensor)
-            found.append(_row(name, tensor, now, _version_then(node, name, now), storages))
-    if _is_python(type(node)):
+            found.append(_row(name, tensor, now, version_then(node, name, now), storages))
+    if is_python(type(node)):
         found += _ctx_rows(node, storages)
         for tensor in _torch.raw_data(node):  # it may have saved what has a graph of its own
             if isinstance(tensor, torch.Tensor):
                 storages.follow(tensor)
     return found
-
-
-def filled_rows(nodes: Sequence[tuple[int, Any]], storages: Storages) -> list[tuple[int, Row]]:
-    """The :func:`rows` of many nodes, each with its node's number; empty ones only where freed.
-
-    Most nodes of most graphs keep tensors of one piece, packed by no hook. A band of such nodes is
-    read in half the time, since each question is put to all of its tensors in one go.
-    """
-    found: list[tuple[int, Row]] = []
-    for start in range(0, len(nodes), _BAND):
-        band = nodes[start : start + _BAND]
-        taken = _plain_rows(band, storages)
-        if taken is None:
-            every = ((number, row) for number, node in band for row in rows(node, storages))
-            taken = [one for one in every if one[1][10] or one[1][8]]
-        found += taken
-    return found
-
-
-_BAND = 1000
-
-
-def _plain_rows(
-    nodes: Sequence[tuple[int, Any]], storages: Storages
-) -> list[tuple[int, Row]] | None:
-    """Those rows, or None where one of the nodes needs a closer look; nothing is numbered then."""
-    kinds = {type(node) for _, node in nodes}
-    if any(map(_is_python, kinds)):
-        return None
-    readers = {kind: _torch.raw_readers(kind) for kind in kinds}
-    places = [
-        (number, node, name, read(node))
-        for number, node in nodes
-        for name, read in readers[type(node)]
-    ]
-    tensors, filled = [], []
-    for place in places:
-        raw = place[3]
-        if type(raw) is tuple or raw.unpack_hook is not None:
-            return None
-        tensor = raw.data
-        if tensor is not None:
-            tensors.append(tensor)
-            filled.append(place)
-        elif _refuses(place[1], place[2]):
-            return None
-    if not _torch.PLAIN.issuperset(map(type, tensors)) or any(map(_torch.is_wrapped, tensors)):
-        return None
-    try:
-        behind = list(map(torch.Tensor.untyped_storage, tensors))
-        facts = list(map(_torch.facts, tensors))
-    except (RuntimeError, NotImplementedError):
-        return None
-    return [
-        (
-            number,
-            # A version counter never falls: one at 0 was at 0, and there is no need to ask.
-            (name, shape, dtype, device, size, (storage,), now,
-             _version_then(node, name, now) if now else 0, False, False, "Tensor"),
-        )
-        for (number, node, name, _), (shape, dtype, device, size, now), storage in zip(
-            filled, facts, storages.all(behind), strict=True
-        )
-    ]  # fmt: skip
 
 
 def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
@@ -155,7 +92,7 @@ def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
             if hook is not None and id(hook) not in met:
                 met.add(id(hook))
                 yield from ((f"{place}, by its hook", tensor) for tensor in tensors_kept(hook))
-    if _is_python(type(node)):
+    if is_python(type(node)):
         for name, value in vars(node).items():
             single = isinstance(value, torch.Tensor)
             for number, tensor in enumerate(tensors_kept(value)):
@@ -206,7 +143,7 @@ def _ctx_rows(node: Any, storages: Storages) -> list[Row]:
 
 def _list_rows(node: Any, name: str, raws: Any, storages: Storages) -> list[Row]:
     if not raws:  # a list is emptied when it is freed
-        return [_empty(name, True)] if _refuses(node, name) else []
+        return [_empty(name, True)] if refuses(node, name) else []
     versions = _versions(node, name, raws)
     found = []
     for number, (one, (now, then)) in enumerate(zip(raws, versions, strict=True)):
@@ -223,7 +160,7 @@ def _list_rows(node: Any, name: str, raws: Any, storages: Storages) -> list[Row]
     return found
 
 
-def _refuses(node: Any, name: str) -> bool:
+def refuses(node: Any, name: str) -> bool:
     """True when the public access raises: that tells a freed place from one never filled."""
     try:
         _torch.saved_value(node, name)
@@ -235,7 +172,7 @@ def _refuses(node: Any, name: str) -> bool:
 _MOVED = re.compile(r"is at version (\d+); expected version (\d+)")
 
 
-def _version_then(node: Any, name: str, now: int | None) -> int | None:
+def version_then(node: Any, name: str, now: int | None) -> int | None:
     """The version of a tensor when it was saved, if it stands in no list and no hook packed it.
 
     PyTorch keeps that number to itself but compares it on unpacking, so unpacking either confirms

@@ -182,7 +182,7 @@ class SavedTensors(View):
     def __init__(self, reading: Reading, by: str = "node"):
         self._reading = reading
         self.by = by
-        self.nodes = len(reading.names)
+        self.nodes = reading.nodes
 
     @cached_property
     def _rows(self) -> list[tuple[int, Row]]:
@@ -242,13 +242,13 @@ class SavedTensors(View):
     @cached_property
     def opaque(self) -> tuple[OpaqueNode, ...]:
         """The nodes that can't be seen, in engine order."""
-        ranks, names = self._reading.ranks, self._reading.names
+        ranks = self._reading.ranks
         why = "a C++ node that shows nothing of what it saved"
         recorded = self._reading.recorded
         return tuple(
             OpaqueNode(rank, name, why, closed)
             for rank, name, closed in sorted(
-                (ranks[n], names[n], n in recorded) for n in self._reading.opaque
+                (ranks[n], name, n in recorded) for n, name in self._reading.opaque.items()
             )
         )
 

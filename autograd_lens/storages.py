@@ -39,13 +39,13 @@ class Storages:
         keys = _torch.storage_keys(storages_of(tensor))
         return [self.numbers[key] for key in keys if key in self.numbers]
 
-    def met_each(self, tensors: Collection[torch.Tensor]) -> list[Sequence[int]]:
-        """The same for several tensors."""
-        keys = _torch.plain_keys(tensors)
-        if keys is None:
-            return [self.met(tensor) for tensor in tensors]
-        numbers = map(self.numbers.get, keys)
-        return [() if number is None else (number,) for number in numbers]
+    def met_each(self, tensors: Collection[torch.Tensor]) -> list[tuple[int, int]]:
+        """The same for several tensors: position of the tensor, number of a storage behind it."""
+        behind = _torch.plain_storages(tensors)
+        if behind is None:
+            return [(k, number) for k, tensor in enumerate(tensors) for number in self.met(tensor)]
+        numbers = map(self.numbers.get, _torch.storage_keys(behind))
+        return [(k, number) for k, number in enumerate(numbers) if number is not None]
 
     def of_packed(self, packed: Any, hook: Any) -> tuple[int, ...]:
         """Those of the tensors that a packed object and its unpack hook keep alive."""

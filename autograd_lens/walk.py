@@ -15,6 +15,8 @@ import heapq
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from . import _torch
@@ -84,26 +86,26 @@ class Edges:
 class Found:
     """A walked graph in numbers: nodes are numbered as they were met.
 
-    ``expanded`` are the nodes in the order in which their edges stand in ``targets`` and
-    ``input_nrs`` (as in :class:`Edges`), ``lengths`` how many each has.
+    ``lengths`` says how many edges each node has; ``targets`` are as in :class:`Edges`;
+    ``input_nrs`` by place of the edge, where it is not 0.
     """
 
-    expanded: array[int]
-    lengths: array[int]
-    targets: array[int]
-    input_nrs: array[int]
+    lengths: list[int]
+    targets: list[int]
+    input_nrs: dict[int, int]
     sequence_nrs: list[int]
 
-    def in_engine_order(self) -> tuple[array[int], Edges, list[int]]:
-        """Return the order, the edges between nodes in it, and the depth of each node in it."""
-        starts, ends = self._bounds()
-        targets = self.targets
-        waiting_for = array("q", bytes(8 * len(starts)))
+    @cached_property
+    def engine_order(self) -> tuple[array[int], Edges, list[int]]:
+        """The order, the edges between nodes in it, and the depth of each node in it."""
+        bounds = array("q", accumulate(self.lengths, initial=0))
+        count, targets = len(self.lengths), self.targets
+        waiting_for = array("q", bytes(8 * count))
         for target in targets:
             if target >= 0:
                 waiting_for[target] += 1
         priority = [-nr for nr in self.sequence_nrs]
-        depth = array("q", bytes(8 * len(starts)))
+        depth = array("q", bytes(8 * count))
         ready = [(priority[k], k) for k, waiting in enumerate(waiting_for) if waiting == 0]
         heapq.heapify(ready)
         order = array("q")
@@ -111,8 +113,7 @@ class Found:
             number = heapq.heappop(ready)[1]
             order.append(number)
             below = depth[number] + 1
-            for place in range(starts[number], ends[number]):
-                target = targets[place]
+            for target in targets[bounds[number] : bounds[number + 1]]:
                 if target < 0:
                     continue
                 if below > depth[target]:
@@ -120,32 +121,21 @@ class Found:
                 waiting_for[target] -= 1
                 if waiting_for[target] == 0:
                     heapq.heappush(ready, (priority[target], target))
-        if len(order) < len(starts):  # a cycle would starve the queue; PyTorch builds none
-            order.extend(sorted(set(range(len(starts))) - set(order)))
-        return order, self._in(order, starts, ends), [depth[k] for k in order]
+        if len(order) < count:  # a cycle would starve the queue; PyTorch builds none
+            order.extend(sorted(set(range(count)) - set(order)))
+        return order, self._in(order, bounds), [depth[k] for k in order]
 
-    def _bounds(self) -> tuple[array[int], array[int]]:
-        """Where the edges of each node begin and end."""
-        starts = array("q", bytes(8 * len(self.expanded)))
-        ends = array("q", starts)
-        place = 0
-        for number, length in zip(self.expanded, self.lengths, strict=True):
-            starts[number] = place
-            place += length
-            ends[number] = place
-        return starts, ends
-
-    def _in(self, order: array[int], starts: array[int], ends: array[int]) -> Edges:
+    def _in(self, order: array[int], bounds: array[int]) -> Edges:
         """The edges when node ``order[k]`` is called ``k``."""
         rank = array("q", bytes(8 * len(order)))
         for position, number in enumerate(order):
             rank[number] = position
         edges = Edges(array("q", [0]), array("q"), array("q"))
         for number in order:
-            for place in range(starts[number], ends[number]):
+            for place in range(bounds[number], bounds[number + 1]):
                 target = self.targets[place]
                 edges.targets.append(target if target < 0 else rank[target])
-                edges.input_nrs.append(self.input_nrs[place])
+                edges.input_nrs.append(self.input_nrs.get(place, 0))
             edges.bounds.append(len(edges.targets))
         return edges
 
@@ -155,8 +145,12 @@ def engine_order(roots: Iterable[Any]) -> tuple[list[Any], Edges]:
 
     Dropping the nodes is safe at any depth: guards have been laid.
     """
-    live, found = discover(roots)
-    order, edges, depth = found.in_engine_order()
+    return in_engine_order(*discover(roots))
+
+
+def in_engine_order(live: list[Any], found: Found) -> tuple[list[Any], Edges]:
+    """The same for what :func:`discover` returned."""
+    order, edges, depth = found.engine_order
     live = [live[k] for k in order]
     if max(depth) >= BAND:
         _lay_guards(live, edges, depth)
@@ -166,36 +160,28 @@ def engine_order(roots: Iterable[Any]) -> tuple[list[Any], Edges]:
 def discover(roots: Iterable[Any]) -> tuple[list[Any], Found]:
     """Return every node reachable from ``roots``, as they were met, and the graph in numbers.
 
-    Lays no guards: a graph of more than ``UNGUARDED`` nodes needs :func:`engine_order`.
+    Lays no guards: a graph of more than ``UNGUARDED`` nodes needs :func:`in_engine_order`.
     """
     numbers: dict[Any, int] = {None: -1}  # where an input needs no gradient there is no node
-    for root in roots:
-        numbers.setdefault(root, len(numbers) - 1)
-    met = len(numbers) - 1
-    pending = [(node, number) for node, number in numbers.items() if node is not None][::-1]
-    # Lists: an array takes twice as long to append to.
-    expanded: list[int] = []
+    live = list(dict.fromkeys(roots))
+    numbers.update(zip(live, range(len(live)), strict=True))
     lengths: list[int] = []
     targets: list[int] = []
-    input_nrs: list[int] = []
-    add_target, add_input_nr, number_of = targets.append, input_nrs.append, numbers.get
-    while pending:
-        node, number = pending.pop()
+    input_nrs: dict[int, int] = {}
+    add_length, add_target = lengths.append, targets.append
+    add_node, number_of = live.append, numbers.get
+    for node in live:  # it grows on the way
         following = node.next_functions
-        expanded.append(number)
-        lengths.append(len(following))
+        add_length(len(following))
         for target, input_nr in following:
-            add_input_nr(input_nr)
+            if input_nr:
+                input_nrs[len(targets)] = input_nr
             number = number_of(target)
             if number is None:
-                number = numbers[target] = met
-                met += 1
-                pending.append((target, number))
+                number = numbers[target] = len(live)
+                add_node(target)
             add_target(number)
-    del numbers[None]
-    live = list(numbers)
-    in_numbers = (array("q", several) for several in (expanded, lengths, targets, input_nrs))
-    return live, Found(*in_numbers, _torch.sequence_nrs(live))
+    return live, Found(lengths, targets, input_nrs, _torch.sequence_nrs(live))
 
 
 def _lay_guards(live: list[Any], edges: Edges, depth: list[int]) -> None:

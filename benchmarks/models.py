@@ -59,30 +59,41 @@ def conv_net() -> tuple[nn.Module, torch.Tensor]:
 
 
 class _Block(nn.Module):
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, dropout: float, fused: bool):
         super().__init__()
         self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.mlp = nn.Sequential(
             nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
         )
-        self.heads = heads
+        self.drop = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.heads, self.fused = heads, fused
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         batch, length, width = x.shape
         qkv = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, -1)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)
-        scores = (q @ k.transpose(-2, -1)) * (width / self.heads) ** -0.5
-        mixed = (scores.softmax(-1) @ v).transpose(1, 2).reshape(batch, length, width)
-        x = x + self.out(mixed)
-        return x + self.mlp(self.norm2(x))
+        if self.fused:
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v)
+        else:
+            scores = (q @ k.transpose(-2, -1)) * (width / self.heads) ** -0.5
+            mixed = self.drop(scores.softmax(-1)) @ v
+        x = x + self.drop(self.out(mixed.transpose(1, 2).reshape(batch, length, width)))
+        return x + self.drop(self.mlp(self.norm2(x)))
 
 
 class _Transformer(nn.Module):
-    def __init__(self, layers: int = 12, width: int = 64, vocabulary: int = 512):
+    def __init__(
+        self,
+        dropout: float = 0.0,
+        fused: bool = False,
+        layers: int = 12,
+        width: int = 64,
+        vocabulary: int = 512,
+    ):
         super().__init__()
         self.embed = nn.Embedding(vocabulary, width)
-        self.blocks = nn.Sequential(*(_Block(width, 4) for _ in range(layers)))
+        self.blocks = nn.Sequential(*(_Block(width, 4, dropout, fused) for _ in range(layers)))
         self.head = nn.Linear(width, vocabulary, bias=False)
         self.head.weight = self.embed.weight  # tied
 
@@ -91,11 +102,21 @@ class _Transformer(nn.Module):
         return nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
 
 
-def transformer() -> tuple[nn.Module, torch.Tensor]:
+def transformer(dropout: float = 0.0, fused: bool = False) -> tuple[nn.Module, torch.Tensor]:
     """12 layers, composite attention, tied head."""
     torch.manual_seed(0)
-    model = _Transformer()
+    model = _Transformer(dropout, fused)
     return model, model(torch.arange(128).view(2, 64))
+
+
+def transformer_dropout() -> tuple[nn.Module, torch.Tensor]:
+    """The same with dropout."""
+    return transformer(0.1)
+
+
+def transformer_sdpa() -> tuple[nn.Module, torch.Tensor]:
+    """With dropout and ``scaled_dot_product_attention``: fewer nodes that save more."""
+    return transformer(0.1, True)
 
 
 def rnn(steps: int = 500) -> tuple[nn.Module, torch.Tensor]:

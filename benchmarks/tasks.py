@@ -13,12 +13,14 @@ import time
 import traceback
 import tracemalloc
 from collections.abc import Callable
+from operator import attrgetter
 from typing import Any
 
 import torch
 import torchviz
 
 import autograd_lens as lens
+from autograd_lens import _torch
 
 from . import models
 
@@ -89,7 +91,7 @@ def backward(model: str) -> dict[str, float]:
 
 
 def _bare_walk(output: torch.Tensor) -> int:
-    """The least that a tool can do which looks at every node."""
+    """A walk as it is usually written: take a node, skip it if it was seen, add what follows."""
     seen, pending = set(), [output.grad_fn]
     while pending:
         node = pending.pop()
@@ -97,6 +99,41 @@ def _bare_walk(output: torch.Tensor) -> int:
             seen.add(node)
             pending += [target for target, _ in node.next_functions if target is not None]
     return len(seen)
+
+
+def _shortest_walk(output: torch.Tensor) -> int:
+    """The quickest walk that we could write: no call, no list for a node."""
+    seen, pending = {None}, [output.grad_fn]
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            for target, _ in node.next_functions:
+                pending.append(target)
+    return len(seen)
+
+
+def _reads(output: torch.Tensor) -> int:
+    """The shortest walk, and what a ledger must read of tensors; keeps and decides nothing.
+
+    For graphs without Python Functions, lists and hooks.
+    """
+    seen, pending, found = {None}, [output.grad_fn], 0
+    read_facts = attrgetter("shape", "dtype", "device", "_version")
+    while pending:
+        node = pending.pop()
+        if node not in seen:
+            seen.add(node)
+            for _, read in _torch.raw_readers(type(node)):
+                raw = read(node)
+                tensor = raw.data if raw.unpack_hook is None else None
+                if tensor is not None:
+                    read_facts(tensor)
+                    storage = tensor.untyped_storage()
+                    found += storage._cdata is not None and storage.nbytes()
+            for target, _ in node.next_functions:
+                pending.append(target)
+    return found
 
 
 def ledger(model: str) -> dict[str, float]:
@@ -107,6 +144,8 @@ def ledger(model: str) -> dict[str, float]:
     names, output = getattr(models, model)()
     ways: dict[str, Callable[[], Any]] = {
         "walk": lambda: _bare_walk(output),
+        "shortest walk": lambda: _shortest_walk(output),
+        "reads": lambda: _reads(output),
         "ledger": lambda: lens.saved_tensors(output).total_bytes,
         "named": lambda: lens.saved_tensors(output, names).total_bytes,
         "entries": lambda: lens.saved_tensors(output, names).entries,

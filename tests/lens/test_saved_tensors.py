@@ -10,7 +10,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
-from autograd_lens import raw
+from autograd_lens import columns
 
 
 @pytest.fixture(autouse=True)
@@ -56,20 +56,20 @@ def test_it_equals_the_allocation_events(name):
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_band_of_nodes_is_read_as_node_by_node(name, monkeypatch):
-    fast = raw._plain_rows
+def test_nodes_read_at_once_are_as_read_one_by_one(name, monkeypatch):
+    fast = columns._columns
 
     def look(nodes, names, inputs):
         taken = []
         for way in (lambda *given: taken.append(fast(*given)) or taken[-1], lambda *_: None):
-            monkeypatch.setattr(raw, "_plain_rows", way)
+            monkeypatch.setattr(columns, "_columns", way)
             taken.append(ledger(nodes, names, inputs).to_dicts())
         return taken
 
-    *bands, at_once, one_by_one = judge(EVERY[name], look).result
+    *every, at_once, one_by_one = judge(EVERY[name], look).result
     assert at_once == one_by_one
     if name in MODELS:
-        assert None not in bands, "the quick way was not taken"
+        assert None not in every, "the quick way was not taken"
 
 
 def test_the_opaque_kinds_are_three_at_most():
