@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from .walk import Edges
 
@@ -40,25 +41,34 @@ def modules_by_node(
     """
     count = len(names)
     owners = _owners(names, edges, leaf_names)
-    below: list[Paths] = [frozenset()] * count
+    inner = [common(paths) if paths else None for paths in owners]
+    below, above = list(inner), [None] * count
     for node in reversed(range(count)):
-        below[node] = owners[node] or frozenset().union(
-            *(below[target] for target, _ in edges.of(node) if target >= 0)
-        )
-    above: list[Paths] = [frozenset()] * count
+        if inner[node] is None:
+            for target, _ in edges.of(node):
+                if target >= 0:
+                    below[node] = _both(below[node], below[target])
     paths = []
     for node in range(count):
-        mine = owners[node]
+        around = above[node] if inner[node] is None else inner[node]
         for target, _ in edges.of(node):
             if target >= 0:
-                above[target] = above[target] | (mine or above[node])
-        if mine:
-            paths.append(" = ".join(sorted(mine)))
-        elif below[node] and above[node]:
-            paths.append(common(below[node] | above[node]))
+                above[target] = _both(above[target], around)
+        if owners[node]:
+            paths.append(" = ".join(sorted(owners[node])))
+        elif below[node] is not None and above[node] is not None:
+            paths.append(_both(below[node], above[node]))
         else:
             paths.append("")
     return paths
+
+
+@lru_cache(4096)
+def _both(one: str | None, other: str | None) -> str | None:
+    """The innermost module that holds both, where None is no module at all."""
+    if one is None or other is None:
+        return one if other is None else other
+    return common(frozenset((one, other)))
 
 
 def _owners(
