@@ -6,8 +6,9 @@ not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 
 - ``node._raw_saved_*``: the public ``_saved_*`` runs unpack hooks (a checkpoint recomputes), and
   raises on a freed graph or a changed tensor; the raw one only looks.
-- ``SavedTensor.data``, ``.unpack_hook``: what is behind a raw entry, the tensor or what a pack hook
-  returned, and whether there is a hook. They must not outlive their node.
+- ``SavedTensor.data``, ``.unpack_hook``, ``.unpack()``: what is behind a raw entry, the tensor or
+  what a pack hook returned, and whether there is a hook. They must not outlive their node. The last
+  one compares versions; torch 2.11 does not have it.
 - ``node._saved_*``: sizes and scalars that a node keeps, for which there is no other name.
 - ``node._sequence_nr()``: the creation number by which the engine orders ready nodes, and
   ``torch._C._autograd._get_sequence_nr()``: the one that the next node of this thread will get.
@@ -24,6 +25,7 @@ not be the first to notice: ``tests/lens/test_torch_surface.py`` is.
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -157,20 +159,38 @@ def outputs_of(node: Any) -> tuple[tuple[tuple[int, ...] | None, torch.dtype | N
     return tuple(described)
 
 
-@cache
+def is_python(node_type: type) -> bool:
+    """True for the nodes of a Python ``Function``."""
+    return issubclass(node_type, torch.autograd.function.BackwardCFunction)
+
+
+def lasting(node_type: type) -> type:
+    """A class that stands for this kind of node in a table: one that never goes.
+
+    Classes of Python Functions come and go, with what their methods close over.
+    """
+    return torch.autograd.function.BackwardCFunction if is_python(node_type) else node_type
+
+
 def raw_fields(node_type: type) -> tuple[str, ...]:
     """Names of the saved tensors of this kind of node, without the ``_raw_saved_`` in front."""
-    return tuple(a[11:] for a in dir(node_type) if a.startswith("_raw_saved_"))
+    return tuple(name for name, _ in raw_readers(node_type))
 
 
-@cache
 def raw_readers(node_type: type) -> tuple[tuple[str, Any], ...]:
     """Names of :func:`raw_fields`, each with the function that reads it from a node.
 
     It returns a ``SavedTensor`` or a list of them, which must not outlive the node, and raises
-    ``RuntimeError`` for a released Python ``Function``, the one kind that refuses.
+    ``RuntimeError`` for what was a list and is released: that of a Python ``Function``, and those
+    of C++ nodes.
     """
-    return tuple((name, attrgetter(f"_raw_saved_{name}")) for name in raw_fields(node_type))
+    return _raw_readers(lasting(node_type))
+
+
+@cache
+def _raw_readers(node_type: type) -> tuple[tuple[str, Any], ...]:
+    names = [a for a in dir(node_type) if a.startswith("_raw_saved_")]
+    return tuple((name.removeprefix("_raw_saved_"), attrgetter(name)) for name in names)
 
 
 def raw_data(node: Any) -> list[Any]:
@@ -204,9 +224,13 @@ def argument_saver(tensor: torch.Tensor) -> Any:
     return node if known and function.__name__ == "_NoopSaveInputs" else None
 
 
-@cache
 def plain_fields(node_type: type) -> tuple[str, ...]:
     """Names of what this kind of node keeps besides tensors: sizes, dimensions, scalars."""
+    return _plain_fields(lasting(node_type))
+
+
+@cache
+def _plain_fields(node_type: type) -> tuple[str, ...]:
     raw = set(raw_fields(node_type))
     saved = (a[7:] for a in dir(node_type) if a.startswith("_saved_"))
     return tuple(a for a in saved if a not in raw)
@@ -220,9 +244,20 @@ def public_reader(field: str) -> Callable[[Any], Any]:
 
 def saved_value(node: Any, field: str) -> Any:
     """The same for any node; all fields of a Python ``Function`` at once."""
-    if isinstance(node, torch.autograd.function.BackwardCFunction):
+    if is_python(type(node)):
         return node.saved_tensors
     return public_reader(field)(node)
+
+
+def unpacked(raw: Any) -> Any:
+    """Unpack one raw entry that no hook packed; raises ``RuntimeError`` as the public way does.
+
+    Also for the result of a custom operation, of which only its node can tell: see
+    ``SavedVariable::unpack`` in ``torch/csrc/autograd/saved_variable.cpp``.
+    """
+    if not hasattr(raw, "unpack"):  # torch 2.11
+        raise RuntimeError("not to be told")
+    return raw.unpack()
 
 
 def plain_value(node: Any, field: str) -> Any:
@@ -332,6 +367,9 @@ def derivatives_file() -> Path | None:
 #   ``grad()`` reach the engine; there is no public hook for "a backward begins".
 # - the profiler's ``kineto_results.experimental_event_tree()`` and ``_EventType``: the only place
 #   where each allocation stands with its address; public tables hold sums.
+# - ``torch._C._profiler._RecordFunctionFast``: a mark among the profiler's events that is no
+#   operation.
+# - ``torch.fx.experimental.proxy_tensor.get_proxy_mode``: whether somebody traces.
 
 _ENGINE = "_engine_run_backward"
 
@@ -354,6 +392,31 @@ def watched_backward(around: Callable[..., Any]) -> Iterator[None]:
         yield
     finally:
         setattr(torch.autograd, _ENGINE, engine)
+
+
+def named_range(name: str) -> Any:
+    """A context that the profiler sees under this name.
+
+    Not ``torch.profiler.record_function``: that is an operation, and whoever traces (``make_fx``,
+    AOTAutograd) would write it into the program that is made.
+    """
+    try:
+        return torch._C._profiler._RecordFunctionFast(name)
+    except AttributeError:
+        raise _unsupported("torch._C._profiler._RecordFunctionFast") from None
+
+
+def is_tracing() -> bool:
+    """Whether operations are written down at the moment, as when a compiler makes a backward."""
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")  # not loaded: nobody traces
+    return proxies is not None and proxies.get_proxy_mode() is not None
+
+
+def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function such that ``torch.compile`` leaves it alone if it is called in what it runs."""
+    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
+        return function
+    return torch.compiler.disable(function)
 
 
 def profiling() -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import torch
@@ -196,11 +195,9 @@ def kind_of(node: Any) -> str:
     return kind
 
 
-@cache
 def _traits(kind: type) -> tuple[str, bool]:
     """What nodes of this class have in common: kind, and whether they keep more than tensors."""
-    python = issubclass(kind, torch.autograd.function.BackwardCFunction)
-    if python:
+    if _torch.is_python(kind):
         word = "compiled" if kind.__name__ == "CompiledFunctionBackward" else "custom"
     else:
         special = {"AccumulateGrad": "leaf", "CopySlices": "c++", "CppFunction": "c++"}

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import _torch
-from .raw import Row, is_python, rows, version_then
+from .raw import Row, rows, version_then
 from .storages import Storages
 
 Groups = Mapping[type, Sequence[int]]
@@ -61,9 +61,11 @@ def filled(groups: Groups, live: Sequence[Any], storages: Storages) -> list[Fill
     plain: list[tuple[Sequence[Any], Sequence[int]]] = []
     closely: list[int] = []
     for kind, numbers in groups.items():
-        if kind not in _READERS:
-            _READERS[kind] = _readers(live[numbers[0]])
-        readers = _READERS[kind]
+        readers = None
+        if not _torch.is_python(kind):
+            if kind not in _READERS:
+                _READERS[kind] = _readers(live[numbers[0]])
+            readers = _READERS[kind]
         if readers is None:
             closely += numbers
         else:
@@ -77,14 +79,16 @@ def filled(groups: Groups, live: Sequence[Any], storages: Storages) -> list[Fill
 
 
 _READERS: dict[type, Sequence[tuple[str, Any]] | None] = {}
-"""By class of nodes how to read their fields; None where each node needs a closer look."""
+"""By class of C++ nodes how to read their fields; None where each node needs a closer look."""
 
 
 def _readers(node: Any) -> Sequence[tuple[str, Any]] | None:
     readers = _torch.raw_readers(type(node))
-    if is_python(type(node)) or any(type(read(node)) is tuple for _, read in readers):
+    try:
+        lists = any(type(read(node)) is tuple for _, read in readers)
+    except RuntimeError:  # a list that was released
         return None
-    return readers
+    return None if lists else readers
 
 
 def _columns(

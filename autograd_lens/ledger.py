@@ -24,7 +24,7 @@ from .names import Names
 from .raw import Row, recorded_row, saves
 from .record_saved import SavedRecorder, kept_by_opaque
 from .storages import Storages
-from .walk import UNGUARDED, Found, discover, in_engine_order
+from .walk import Found, discover
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,6 @@ def _read(
             for nr, number in by_nr.items()
             if recorder.covers(nr) and _is_recordable(nr, number, by_nr, opaque)
         )
-    if len(live) > UNGUARDED:
-        in_engine_order(live, found)
     leaf_names = None
     if isinstance(names, torch.nn.Module):
         of_leaves = ((number, known.all_of(leaf)) for number, leaf in leaves.items())
@@ -202,9 +200,12 @@ class _Held:
 
     def _look(self, kind: type, numbers: Sequence[int], live: Sequence[Any]) -> bool:
         """Note the nodes of one class; say whether they keep something."""
-        if kind not in _TRAITS:
-            _TRAITS[kind] = _trait(live[numbers[0]])
-        name, what = _TRAITS[kind]
+        if _torch.is_python(kind):
+            name, what = live[numbers[0]].name(), "keeps"
+        else:
+            if kind not in _TRAITS:
+                _TRAITS[kind] = _trait(live[numbers[0]])
+            name, what = _TRAITS[kind]
         if what == "many names":
             for number in numbers:
                 name = live[number].name()
@@ -220,7 +221,7 @@ class _Held:
 
 
 _TRAITS: dict[type, tuple[str, str]] = {}
-"""By class of nodes their name and what there is to do with each of them."""
+"""By class of C++ nodes their name and what there is to do with each of them."""
 
 
 def _trait(node: Any) -> tuple[str, str]:

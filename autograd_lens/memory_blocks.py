@@ -146,7 +146,7 @@ class _Clerk:
                 number = self.live[address] = len(self.drafts)
                 self.drafts.append(_Draft(claim.bytes))
                 self.old.add(address)
-                if claim.role == "activation" and not first:
+                if claim.role == "activation" and not (first or claim.older):
                     claim = Claim("input", claim.bytes, claim.name, claim.shape, claim.dtype)
             draft = self.drafts[number]
             known = draft.claim and draft.claim.role

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.profiler import record_function
 
 from . import _torch
 from .progress import Progress
@@ -56,13 +55,13 @@ class Border:
 
 def mark(number: int) -> None:
     """Leave a :class:`Mark` in the stream of the profiler that runs."""
-    with record_function(f"{_MARK}{number}"):
+    with _torch.named_range(f"{_MARK}{number}"):
         pass
 
 
-def backward_range() -> record_function:
+def backward_range() -> Any:
     """A context in which everything belongs to a backward."""
-    return record_function(BACKWARD)
+    return _torch.named_range(BACKWARD)
 
 
 def stream(

@@ -26,11 +26,13 @@ from .memory_blocks import Gone
 from .memory_cuda import with_requested_sizes
 from .memory_events import Border, Change, Mark, backward_range, mark, stream
 from .memory_reach import reach
-from .memory_roles import Claims, Roles
+from .memory_roles import Claim, Claims, Roles
 from .names import Names
 from .progress import progress
 
 _only_one = threading.Lock()
+
+_ENDED = "fn ran a profiler of its own, which ended that of record_memory: take it out of fn"
 
 
 def record(
@@ -56,6 +58,8 @@ def record(
             profile, trace = watch.call(fn, args, options)
             state.doing = "record_memory reads events"
             events = stream(profile, where, state)
+        if watch.last not in (one.number for one in events if isinstance(one, Mark)):
+            raise RuntimeError(_ENDED)
         if where != "cpu":
             events = with_requested_sizes(events, trace)
         return where, events, watch.snapshots, before
@@ -112,14 +116,8 @@ def _before(found: list[Any], roles: Roles) -> Claims:
     met = {id(one): (name, one) for name, one, _ in found if isinstance(one, torch.nn.Module)}
     modules = list(met.values())
     for name, module in modules:
-        prefix = f"{name}." if len(modules) > 1 and name else ""
-        for place, tensor in [*module.named_parameters(), *module.named_buffers()]:
-            roles.name(tensor, prefix + place)
-    for _, module in modules:
-        roles.parameters(module.parameters(), claims)
-    for _, module in modules:
-        for tensor in module.buffers():
-            roles.tensor("buffer", tensor, roles.name_of(tensor), claims)
+        roles.module(f"{name}." if len(modules) > 1 and name else "", module)
+    roles.modules(claims)
     for _, one, _ in found:
         if isinstance(one, torch.optim.Optimizer):
             roles.optimizer(one, claims)
@@ -145,42 +143,54 @@ class _Watch:
         self.numbers = itertools.count()
         self.finalizers: dict[int, weakref.finalize] = {}
         self.runs = False
+        self.last = -1
 
     def call(
         self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
     ) -> tuple[torch.profiler.profile, list[Any]]:
         """Run ``fn`` under the profiler; return that, stopped, and the history of CUDA memory."""
-        before, after = self._step_begins, self._step_ended
+        step = _torch.not_compiled(self._step)
+        backward = _torch.not_compiled(self._backward)
         profile = torch.profiler.profile(activities=[ProfilerActivity.CPU], profile_memory=True)
         with ExitStack() as stack:
             stack.callback(self._let_go)
             trace = stack.enter_context(_history(self.roles.device))
             stack.enter_context(_quiet(profile))
-            stack.enter_context(_torch.watched_backward(self._backward))
-            stack.callback(register_optimizer_step_pre_hook(before).remove)
-            stack.callback(register_optimizer_step_post_hook(after).remove)
+            stack.enter_context(_torch.watched_backward(backward))
+            stack.callback(register_optimizer_step_pre_hook(step).remove)
+            stack.callback(register_optimizer_step_post_hook(step).remove)
+            self.roles.begins()
             self.runs = True
             result = fn(*args, **options)
             self._last(result)
         return profile, trace
 
-    def _met(self, role: str, address: int, storage: torch.UntypedStorage) -> None:
+    def _met(self, claim: Claim, address: int, storage: torch.UntypedStorage) -> None:
         """Watch for the end of memory that may be older than the profiler, which won't tell."""
-        if not self.runs or role != "activation":
-            self.finalizers[address] = weakref.finalize(storage, self._gone, address)
+        if self.runs and claim.role == "activation" and not claim.older:
+            return
+        watching = self.finalizers.get(address)
+        if watching is not None:
+            if watching.alive and watching.peek()[0] is storage:
+                return
+            watching.detach()
+        self.finalizers[address] = weakref.finalize(storage, self._gone, address)
 
     def _gone(self, address: int) -> None:
         if self.runs:
             self._mark(Gone(address))
 
-    def _mark(self, found: Claims | Gone) -> None:
+    def _mark(self, found: Claims | Gone) -> int:
         number = next(self.numbers)  # not a length: a finalizer may run at any moment
         self.snapshots[number] = found
         mark(number)
+        return number
 
     def _backward(self, run: Callable[[], Any], outputs: Any) -> Any:
+        if _torch.is_tracing():  # a compiler makes a backward out of it, and nothing runs
+            return run()
         claims: Claims = {}
-        self.roles.gradients(claims)
+        self.roles.known(claims)
         self.roles.graph(outputs, claims)
         self._mark(claims)
         gradients: Any = None
@@ -190,23 +200,22 @@ class _Watch:
             return gradients
         finally:
             claims = {}
-            self.roles.gradients(claims)
+            self.roles.known(claims)
             for tensor in _torch.tensors_in(gradients):
                 self.roles.tensor("gradient", tensor, "grad", claims)
             self._mark(claims)
 
-    def _step_begins(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
+    def _step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         claims: Claims = {}
         self.roles.optimizer(optimizer, claims)
+        self.roles.known(claims)
         self._mark(claims)
-
-    _step_ended = _step_begins
 
     def _last(self, result: Any) -> None:
         claims: Claims = {}
-        self.roles.gradients(claims)
+        self.roles.known(claims)
         self.roles.graph(result, claims)
-        self._mark(claims)
+        self.last = self._mark(claims)
 
     def _let_go(self) -> None:
         self.runs = False
@@ -236,7 +245,19 @@ def _quiet(profile: torch.profiler.profile) -> Iterator[None]:
         profile.start()
     try:
         yield
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+    except BaseException:
+        _stop(profile)
+        raise
+    if not _stop(profile):
+        raise RuntimeError(_ENDED)
+
+
+def _stop(profile: torch.profiler.profile) -> bool:
+    """Stop it; False where it was stopped already, which later versions do not say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
             profile.stop()
+        except RuntimeError:
+            return False
+    return True

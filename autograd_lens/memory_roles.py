@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from . import _torch
 from .names import Names
@@ -35,13 +36,17 @@ ROLES = (
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Whose memory a storage is: role, words for it, and the tensor that was seen."""
+    """Whose memory a storage is: role, words for it, and the tensor that was seen.
+
+    ``older``: a node keeps it that was made before the recording.
+    """
 
     role: str
     bytes: int
     name: str
     shape: tuple[int | str, ...] | None
     dtype: torch.dtype | None
+    older: bool = False
 
 
 Claims = dict[int, Claim]
@@ -49,18 +54,42 @@ Claims = dict[int, Claim]
 
 
 class Roles:
-    """Takes snapshots on one device, and remembers parameters and their names, weakly."""
+    """Takes snapshots on one device, and remembers modules, parameters and names, weakly."""
 
     def __init__(
-        self, device: str, known: Names, met: Callable[[str, int, torch.UntypedStorage], None]
+        self, device: str, known: Names, met: Callable[[Claim, int, torch.UntypedStorage], None]
     ):
-        """Take the names, and a function to tell of each storage: role, address, storage."""
+        """Take the names, and a function to tell of each storage: claim, address, storage."""
         self.device = device
         self.met = met
+        self._since: int | None = None
+        self._modules: list[tuple[str, weakref.ref]] = []
         self._named: dict[int, tuple[weakref.ref, str]] = {}
         self._leaves: dict[int, weakref.ref] = {}
         for name, tensor in known.pairs:
             self.name(tensor, name)
+
+    def begins(self) -> None:
+        """From now on, what is new is told from what is older."""
+        self._since = _torch.next_sequence_nr()
+
+    def module(self, prefix: str, module: torch.nn.Module) -> None:
+        """Remember a module, whose parameters and buffers may get new memory."""
+        self._modules.append((prefix, weakref.ref(module)))
+
+    def modules(self, claims: Claims) -> None:
+        """Claim the parameters of every module, their gradients, and the buffers."""
+        alive = [(prefix, module) for prefix, ref in self._modules if (module := ref()) is not None]
+        for prefix, module in alive:
+            for place, tensor in [*module.named_parameters(), *module.named_buffers()]:
+                if not is_lazy(tensor):
+                    self.name(tensor, prefix + place)
+        for _, module in alive:
+            self.parameters(module.parameters(), claims)
+        for _, module in alive:
+            for tensor in module.buffers():
+                if not is_lazy(tensor):
+                    self.tensor("buffer", tensor, self.name_of(tensor), claims)
 
     def name(self, tensor: torch.Tensor, name: str) -> None:
         """Remember a name, unless the tensor has one."""
@@ -75,16 +104,17 @@ class Roles:
     def parameters(self, tensors: Iterable[torch.Tensor], claims: Claims) -> None:
         """Claim tensors as parameters, and their ``.grad`` as gradients."""
         for tensor in tensors:
+            if is_lazy(tensor):  # it has no memory yet
+                continue
             self._leaves[id(tensor)] = weakref.ref(tensor)
             self.tensor("parameter", tensor, self.name_of(tensor), claims)
             self._grad(tensor, claims)
 
-    def gradients(self, claims: Claims) -> None:
-        """Claim the ``.grad`` of every parameter that was ever met."""
-        for reference in self._leaves.values():
-            tensor = reference()
-            if tensor is not None:
-                self._grad(tensor, claims)
+    def known(self, claims: Claims) -> None:
+        """Claim every parameter that was ever met, its ``.grad``, and the buffers of modules."""
+        self.modules(claims)
+        met = [reference() for reference in list(self._leaves.values())]
+        self.parameters([tensor for tensor in met if tensor is not None], claims)
 
     def _grad(self, tensor: torch.Tensor, claims: Claims) -> None:
         if tensor.is_leaf and tensor.grad is not None:
@@ -112,17 +142,22 @@ class Roles:
         leaves = [node.variable for node in nodes if hasattr(node, "variable")]
         self.parameters([*leaves, *(t for t in tensors if t.requires_grad and t.is_leaf)], claims)
         hooks: set[int] = set()
-        for node in nodes:
+        for node, number in zip(nodes, _torch.sequence_nrs(nodes), strict=True):
+            older = self._since is not None and number < self._since
             for place, tensor in kept_by(node, hooks):
-                self.tensor("activation", tensor, f"{node.name()}.{place}", claims)
+                self.tensor("activation", tensor, f"{node.name()}.{place}", claims, older)
 
-    def tensor(self, role: str, tensor: torch.Tensor, name: str, claims: Claims) -> None:
+    def tensor(
+        self, role: str, tensor: torch.Tensor, name: str, claims: Claims, older: bool = False
+    ) -> None:
         """Claim every storage behind ``tensor``."""
         for storage in storages_of(tensor):
-            try:
-                address, size = storage.data_ptr(), storage.nbytes()
-            except RuntimeError:  # a fake tensor has no memory
+            if str(storage.device) != self.device:  # that of a fake tensor is "meta"
                 continue
-            if address and size and address not in claims and str(storage.device) == self.device:
-                claims[address] = Claim(role, size, name, shape_of(tensor), tensor.dtype)
-                self.met(role, address, storage)
+            if self._since is not None and not storage.resizable():
+                continue  # made by NumPy, say: the allocator did not tell when
+            address, size = storage.data_ptr(), storage.nbytes()
+            if address and size and address not in claims:
+                claim = Claim(role, size, name, shape_of(tensor), tensor.dtype, older)
+                claims[address] = claim
+                self.met(claim, address, storage)

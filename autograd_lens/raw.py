@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import torch
@@ -27,16 +26,9 @@ freed, packed, kind: what :class:`autograd_lens.saved.Saved` has, shape and devi
 them. A tuple, since making one takes a fifth of the time."""
 
 
-@cache
-def is_python(kind: type) -> bool:
-    """True for the nodes of a Python ``Function``."""
-    return issubclass(kind, torch.autograd.function.BackwardCFunction)
-
-
-@cache
 def saves(kind: type) -> bool:
     """False for the nodes of a class that keeps no tensor."""
-    return bool(_torch.raw_fields(kind)) or is_python(kind)
+    return bool(_torch.raw_fields(kind)) or _torch.is_python(kind)
 
 
 def rows(node: Any, storages: Storages) -> list[Row]:
@@ -48,7 +40,7 @@ def rows(node: Any, storages: Storages) -> list[Row]:
     for name, read in _torch.raw_readers(type(node)):
         try:
             raw = read(node)
-        except RuntimeError:  # a Python Function refuses once released, and only then
+        except RuntimeError:  # a list refuses once released, and only then
             found.append(_empty(name, True))
             continue
         if type(raw) is tuple:
@@ -64,7 +56,7 @@ def rows(node: Any, storages: Storages) -> list[Row]:
         else:
             now = _torch.version(tensor)
             found.append(_row(name, tensor, now, version_then(node, name, now), storages))
-    if is_python(type(node)):
+    if _torch.is_python(type(node)):
         found += _ctx_rows(node, storages)
         for tensor in _torch.raw_data(node):  # it may have saved what has a graph of its own
             if isinstance(tensor, torch.Tensor):
@@ -81,7 +73,7 @@ def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
     for name, read in _torch.raw_readers(type(node)):
         try:
             raw = read(node)
-        except RuntimeError:  # a released Python Function
+        except RuntimeError:  # a released list
             continue
         for number, one in enumerate(raw if type(raw) is tuple else (raw,)):
             if one is None:
@@ -92,7 +84,7 @@ def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
             if hook is not None and id(hook) not in met:
                 met.add(id(hook))
                 yield from ((f"{place}, by its hook", tensor) for tensor in tensors_kept(hook))
-    if is_python(type(node)):
+    if _torch.is_python(type(node)):
         for name, value in vars(node).items():
             single = isinstance(value, torch.Tensor)
             for number, tensor in enumerate(tensors_kept(value)):
@@ -191,20 +183,33 @@ def version_then(node: Any, name: str, now: int | None) -> int | None:
 def _versions(node: Any, name: str, raws: Any) -> list[tuple[int | None, int | None]]:
     """Version of each tensor of a list now and when it was saved; None where it can't be told.
 
-    With a hook in place we must not unpack, and PyTorch does not compare either.
+    Where a hook packed a tensor we must not unpack it, and PyTorch does not compare either.
     """
-    tensors = [None if one is None else one.data for one in raws]
+    plain = [one is not None and one.unpack_hook is None for one in raws]
+    tensors = [one.data if is_plain else None for one, is_plain in zip(raws, plain, strict=True)]
     now = [_torch.version(t) if isinstance(t, torch.Tensor) else None for t in tensors]
-    then = now
-    if any(one is None or one.unpack_hook is not None for one in raws):
-        then = [None] * len(now)
-    elif any(now):
+    then = [
+        version if not version else _version_of(one) for one, version in zip(raws, now, strict=True)
+    ]
+    if all(plain) and None in then and any(now):
         try:
             _torch.saved_value(node, name)
+            then = now
         except RuntimeError as error:
             moved = _MOVED.search(str(error))
             current, expected = (int(moved[1]), int(moved[2])) if moved else (-1, -1)
-            # Which tensor of the list it means, the message does not say.
-            only = now.count(current) == 1
-            then = [expected if only and version == current else None for version in now]
+            # It is the first that was changed; which one that is, the message does not say.
+            meant = [k for k, version in enumerate(now) if then[k] is None and version == current]
+            if len(meant) == 1 and (current, expected) not in zip(now, then, strict=True):
+                then[meant[0]] = expected
     return list(zip(now, then, strict=True))
+
+
+def _version_of(raw: Any) -> int | None:
+    """The version of a tensor of a list when it was saved; None where the entry can't tell."""
+    try:
+        _torch.unpacked(raw)
+    except RuntimeError as error:
+        moved = _MOVED.search(str(error))
+        return int(moved[2]) if moved else None
+    return _torch.version(raw.data)

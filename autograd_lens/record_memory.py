@@ -6,16 +6,18 @@ function runs, when a backward begins and ends, around an optimizer's step, and 
 Nothing needs to be told: the backward and the optimizers are found when they run.
 
 Roles: ``parameter`` (of a module or an optimizer, or a leaf that requires grad), ``buffer``,
-``input`` (a tensor that ``fn`` was given or refers to, or older memory that a graph saved),
-``optimizer`` (state), ``gradient`` (``.grad``, and what ``torch.autograd.grad`` returned),
-``activation`` (what a graph that goes backward keeps when it starts, or the one that was returned),
-``temporary`` (none of these, and freed again) and ``kept`` (none of these, and still there).
+``input`` (a tensor that ``fn`` was given or refers to, or older memory that a new graph saved),
+``optimizer`` (state), ``gradient`` (``.grad`` of a parameter, and what ``torch.autograd.grad``
+returned), ``activation`` (what a graph that goes backward keeps when it starts, or the one that was
+returned), ``temporary`` (none of these, and freed again) and ``kept`` (none of these, and still
+there).
 
 What is counted is memory that PyTorch's allocator handed out while the function ran, and what was
 known of before. Not seen: memory that libraries allocate themselves (oneDNN's scratch memory,
-NumPy arrays), allocations of other threads than the caller's and the engine's, and what
+NumPy arrays), what other threads than the caller's and the engine's allocate and let go, and what
 ``CopySlices`` and ``_foreach_*`` nodes keep (it counts as temporary). Tensors that a checkpoint
-makes again during the backward are temporary too, and so are gradients on their way.
+makes again during the backward are temporary too, and so are gradients on their way. Older memory
+that is resized in place, as FSDP does, counts with the size that it had.
 """
 
 from __future__ import annotations
@@ -214,7 +216,7 @@ def record_memory(
 
     Raises:
         TypeError: ``fn`` can't be called, or ``names`` or ``device`` is of the wrong kind.
-        RuntimeError: a recording, or a profiler, runs already.
+        RuntimeError: a recording, or a profiler, runs already, or ``fn`` ran a profiler.
         Exception: whatever ``fn`` raises; everything is as before by then.
     """
     if isinstance(fn, torch.Tensor) or not callable(fn):

@@ -31,7 +31,7 @@ class Saved:
         version: value of the version counter now, or None where there is none.
         saved_version: its value when the tensor was saved. If the two differ, this node raises
             when it runs. None when it can't be told (packed by a hook, put on ``ctx``, or one of
-            several in a list).
+            several in a list: a result, and on torch 2.11 any that was changed).
         freed: a backward has let it go.
         packed: a saved-tensor hook put something else in its place; ``kind`` says what.
         kind: the type of what is kept: ``"Tensor"``, or what the pack hook returned.

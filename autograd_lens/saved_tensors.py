@@ -30,6 +30,7 @@ from . import _torch
 from .base import View
 from .capture import no_tensor
 from .ledger import Reading, hooks_see, is_in_place, read
+from .names import printable
 from .raw import Row
 from .record_saved import SavedRecorder
 from .saved import saved_from
@@ -56,7 +57,8 @@ class SavedEntry:
         role: one of ``ROLES``; None when nothing is kept.
         owner: name of the parameter, buffer, input or named tensor whose memory it is, or None.
         saved_version, version: the version counter when it was saved, and now; None where there is
-            none, or where PyTorch does not compare it (packed by a hook, put on ``ctx``).
+            none, or where PyTorch does not compare it (packed by a hook, put on ``ctx``). The first
+            may be None for one of several in a list, too: for a result, and on torch 2.11.
         freed: a backward has let it go.
         packed: a saved-tensor hook put something else in its place; ``kind`` says what.
         kind: the type of what is kept.
@@ -138,9 +140,9 @@ class OpaqueNode:
     def at_most(self) -> int | None:
         """Bytes by which the total may be short because of it; None where nothing is known.
 
-        Of PyTorch's own operations only one thing never reaches a hook: an operand that is a Python
-        number, 8 bytes, 16 if complex. A Python ``Function`` that writes into a view may keep more
-        on its ``ctx``, and nothing tells that there is one.
+        Of PyTorch's operations in C++ only one thing never reaches a hook: an operand that is a
+        Python number, 8 bytes, 16 if complex. A Python ``Function`` that writes into a view may
+        keep more on its ``ctx``, and nothing tells that there is one.
         """
         if not self.recorded:
             return None
@@ -292,7 +294,10 @@ class SavedTensors(View):
 
     @property
     def stale(self) -> tuple[SavedEntry, ...]:
-        """The entries that were changed in place; their nodes will raise."""
+        """The entries that were changed in place, as far as it can be told; their nodes will raise.
+
+        It can't be told where ``saved_version`` is None: see :class:`SavedEntry`.
+        """
         return tuple(entry for entry in self.entries if entry.stale)
 
     def sorted(self, by: str = "bytes") -> SavedTensors:
@@ -434,7 +439,7 @@ def _given(inputs: Any) -> list[tuple[str, torch.Tensor]]:
     if isinstance(inputs, torch.nn.Module):
         raise TypeError("inputs are tensors; pass the model as names: saved_tensors(loss, model)")
     if isinstance(inputs, dict) and all(isinstance(t, torch.Tensor) for t in inputs.values()):
-        return [(str(name), tensor) for name, tensor in inputs.items()]
+        return [(printable(str(name)), tensor) for name, tensor in inputs.items()]
     tensors = _torch.tensors_in(inputs)
     if not tensors and not (isinstance(inputs, (tuple, list, dict)) and not inputs):
         raise no_tensor(inputs, "inputs must be")

@@ -145,23 +145,34 @@ def engine_order(roots: Iterable[Any]) -> tuple[list[Any], Edges]:
 
     Dropping the nodes is safe at any depth: guards have been laid.
     """
-    return in_engine_order(*discover(roots))
-
-
-def in_engine_order(live: list[Any], found: Found) -> tuple[list[Any], Edges]:
-    """The same for what :func:`discover` returned."""
-    order, edges, depth = found.engine_order
-    live = [live[k] for k in order]
-    if max(depth) >= BAND:
-        _lay_guards(live, edges, depth)
-    return live, edges
+    live, found = discover(roots)
+    order, edges, _ = found.engine_order
+    return [live[k] for k in order], edges
 
 
 def discover(roots: Iterable[Any]) -> tuple[list[Any], Found]:
     """Return every node reachable from ``roots``, as they were met, and the graph in numbers.
 
-    Lays no guards: a graph of more than ``UNGUARDED`` nodes needs :func:`in_engine_order`.
+    Dropping the nodes is safe at any depth: guards have been laid, also if this is interrupted.
     """
+    roots = list(roots)
+    try:
+        return _guarded(roots)
+    except BaseException:
+        _guarded(roots)  # what Python has met must not stay without guards
+        raise
+
+
+def _guarded(roots: list[Any]) -> tuple[list[Any], Found]:
+    live, found = _discover(roots)
+    if len(live) > UNGUARDED:
+        order, edges, depth = found.engine_order
+        if max(depth) >= BAND:
+            _lay_guards([live[k] for k in order], edges, depth)
+    return live, found
+
+
+def _discover(roots: list[Any]) -> tuple[list[Any], Found]:
     numbers: dict[Any, int] = {None: -1}  # where an input needs no gradient there is no node
     live = list(dict.fromkeys(roots))
     numbers.update(zip(live, range(len(live)), strict=True))

@@ -64,6 +64,8 @@ class Ruler:
         """Cut the events into about ``wanted`` ranges of equal width; none is empty."""
         cut = []
         for start, stop, left, right in self.spans:
+            if start == stop:  # a backward in which nothing came or went
+                continue
             pieces = min(stop - start, max(1, round(wanted * (right - left))))
             borders = [start + (stop - start) * k // pieces for k in range(pieces + 1)]
             cut += [range(a, b) for a, b in zip(borders, borders[1:], strict=False) if a < b]

@@ -206,6 +206,43 @@ def test_graphs_of_many_shapes_on_a_small_stack():
     assert out.splitlines() == [*SHAPES, "the end"]
 
 
+@pytest.mark.parametrize("where", ["lens.graph", "lens.saved_tensors"])
+def test_an_interrupt_does_not_leave_a_deep_graph_unguarded(where):
+    """Anything may raise on the way; what Python has met by then must be safe to drop."""
+    ends_well(
+        f"""
+        from autograd_lens import _torch
+        y = chain(100_000)
+        ask, asked = _torch.sequence_nrs, []
+
+        def interrupt(nodes):
+            if not asked:
+                asked.append(True)
+                raise KeyboardInterrupt
+            return ask(nodes)
+
+        _torch.sequence_nrs = interrupt
+        try:
+            {where}(y)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        assert asked
+        del y
+        """
+    )
+
+
+def test_a_freed_deep_graph_with_a_list_is_dropped_safely():
+    ends_well(
+        """
+        y = chain(100_000, leaf()[torch.tensor([0, 0])]).sum()
+        y.backward()
+        assert any(entry.freed for entry in lens.saved_tensors(y).entries)
+        del y
+        """
+    )
+
+
 def test_without_the_guard_the_process_crashes():
     """If this fails, PyTorch frees deep graphs safely again: the guard can go."""
     if torch.__version__ < torch.torch_version.TorchVersion("2.13"):

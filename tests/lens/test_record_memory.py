@@ -585,3 +585,167 @@ def test_arguments_reach_the_function():
     seen = []
     lens.record_memory(lambda *a, **k: seen.append((a, k)), 1, 2, three=3)
     assert seen == [((1, 2), {"three": 3})]
+
+
+# What a fresh eye found
+
+
+def owned(module):
+    """Bytes of parameters and of buffers, as they are now."""
+    return tuple(sum(t.nbytes for t in all_()) for all_ in (module.parameters, module.buffers))
+
+
+def small_net():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(16, 32), nn.BatchNorm1d(32), nn.Linear(32, 1))
+
+
+def test_a_step_that_is_compiled_in_the_recording_has_the_phases_it_runs():
+    """A compiler calls backward, too, while it traces, and nothing of ours may get in there."""
+    net, x = nn.Sequential(nn.Linear(16, 32), nn.ReLU(), nn.Linear(32, 1)), torch.randn(8, 16)
+    compiled = torch.compile(net, backend="aot_eager", dynamic=False)
+
+    def step():
+        net.zero_grad()
+        for _ in range(2):
+            compiled(x).square().mean().backward()
+
+    for _ in ("compiles", "is compiled"):
+        record = lens.record_memory(step)
+        names = [phase.name for phase in record.phases]
+        assert names[:4] == ["forward", "backward"] * 2 and "backward" not in names[4:]
+        assert record.end["gradient"] == sum(p.nbytes for p in net.parameters())
+        assert record.phases[1].before["activation"] > 0 == record.phases[1].after["activation"]
+    with torch.profiler.profile() as profile:
+        compiled(x).mean().backward()
+    assert not [e.key for e in profile.key_averages() if "autograd_lens" in e.key]
+
+
+def test_what_make_fx_writes_down_has_nothing_of_ours():
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def slope(x):
+        (grad,) = torch.autograd.grad(x.sin().sum(), x)
+        return grad
+
+    made = []
+    x = torch.ones(2, requires_grad=True)
+    record = lens.record_memory(lambda: made.append(make_fx(slope)(x).code))
+    assert "record_function" not in made[0] and "cos" in made[0]
+    assert "backward" not in [phase.name for phase in record.phases]
+
+
+def test_the_lens_is_not_compiled():
+    from torch._dynamo.utils import counters
+
+    net, x = nn.Linear(16, 4), torch.randn(8, 16)
+    optimizer = torch.optim.Adam(net.parameters())
+
+    def step():
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+
+    def frames(run):
+        torch._dynamo.reset()
+        counters.clear()
+        run(torch.compile(step, backend="eager"))
+        return counters["frames"]["total"]
+
+    assert frames(lens.record_memory) <= frames(lambda compiled: compiled())
+
+
+def test_recordings_leave_no_finalizers_behind():
+    net, x = small_net(), torch.randn(8, 16)
+
+    def step():
+        net.zero_grad(set_to_none=False)
+        net(x).mean().backward()
+
+    lens.record_memory(step)
+    gc.collect()
+    before = len(weakref.finalize._registry)
+    lens.record_memory(step)
+    gc.collect()
+    assert len(weakref.finalize._registry) <= before
+    assert not [one for one in gc.get_objects() if type(one) is memory_recorder._Watch]
+
+
+def test_the_end_of_an_older_graph_that_nothing_led_to():
+    class Box:
+        pass
+
+    net, box = nn.Linear(1000, 8), Box()
+    box.loss = net(torch.randn(100, 1000) * 1.5).square().mean()
+
+    def step():
+        box.loss.backward()
+        del box.loss
+
+    record = lens.record_memory(step)
+    assert record.base["activation"] >= 100 * 1000 * 4
+    assert record.end["activation"] == 0 and not record.end.get("input")
+
+
+def test_a_profiler_inside_is_refused():
+    net, x = small_net(), torch.randn(8, 16)
+
+    def step():
+        with torch.profiler.profile():
+            net(x).mean().backward()
+
+    with pytest.raises(RuntimeError, match="a profiler of its own"):
+        lens.record_memory(step)
+    assert lens.record_memory(lambda: net(x).mean().backward()).end["gradient"]
+
+
+def test_memory_of_numpy_that_came_meanwhile_was_not_there_before():
+    import numpy
+
+    net = nn.Linear(1000, 8)
+
+    def step():
+        x = torch.from_numpy(numpy.ones((100, 1000), dtype=numpy.float32))
+        net(x).square().mean().backward()
+
+    record = lens.record_memory(step)
+    assert not record.base.get("input") and not record.base.get("activation")
+    assert record.phases[1].before["activation"] == 100 * 8 * 4  # what square saved
+
+
+NEW_MEMORY = {
+    "data": lambda net: [setattr(p, "data", p.data - 0.1) for p in net.parameters()],
+    "another type": lambda net: net.double(),
+    "assigned": lambda net: net.load_state_dict(
+        {name: tensor.clone() for name, tensor in net.state_dict().items()}, assign=True
+    ),
+    "a buffer": lambda net: setattr(net[1], "running_mean", net[1].running_mean * 0.5),
+}
+
+
+@pytest.mark.parametrize("how", NEW_MEMORY)
+def test_new_memory_of_parameters_and_buffers_is_theirs(how):
+    net = small_net()
+    before = owned(net)
+    record = lens.record_memory(lambda: NEW_MEMORY[how](net) and None)
+    assert (record.base["parameter"], record.base["buffer"]) == before
+    assert (record.end["parameter"], record.end["buffer"]) == owned(net)
+    assert not record.end.get("kept")
+
+
+def test_a_lazy_model_gets_its_memory():
+    net, x = nn.Sequential(nn.LazyLinear(8), nn.ReLU(), nn.LazyLinear(1)), torch.randn(4, 3)
+    record = lens.record_memory(lambda: net(x).sum().backward())
+    assert record.end["parameter"] == record.end["gradient"] == owned(net)[0]
+
+
+def test_fake_tensors_have_no_memory(recwarn):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        net = nn.Linear(4, 4)
+        record = lens.record_memory(lambda: net(torch.ones(2, 4)).sum().backward())
+    assert record.peak_bytes < 100, "only numbers"
+    assert "backward" in [phase.name for phase in record.phases if phase.start == phase.stop]
+    assert str(record) and record._repr_mimebundle_()
+    assert not [w for w in recwarn if "data pointer" in str(w.message)]

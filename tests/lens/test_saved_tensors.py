@@ -1,11 +1,12 @@
 """The ledger against PyTorch's allocation events, to the byte, on models and on every edge case."""
 
 import gc
+import weakref
 
 import pytest
 import torch
 from allocations import judge
-from ledger_cases import CASES, EVERY, MODELS, OPAQUE
+from ledger_cases import CASES, EVERY, MODELS, OPAQUE, leaf
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
@@ -338,6 +339,89 @@ def test_nodes_are_numbered_as_in_the_graph(name):
     assert [(e.node, e.field) for e in view.entries] == nodes
     assert all(graph.nodes[e.node].name == e.name for e in view.entries)
     assert view.total_bytes == graph.saved_bytes and view.nodes == len(graph.nodes)
+
+
+# What a fresh eye found
+
+
+def test_a_freed_list_is_no_surprise(monkeypatch):
+    """Of the first node of its class, too: a list that was freed can't be read."""
+    monkeypatch.setattr(columns, "_READERS", {})
+    y = torch.randn(4, requires_grad=True)[torch.tensor([0, 1])].sum()
+    y.backward()
+    (entry,) = lens.saved_tensors(y).entries
+    assert (entry.label, entry.field, entry.freed) == ("IndexBackward0", "indices", True)
+
+
+class Weighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w, b)
+        return x * w + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w, _ = ctx.saved_tensors
+        return grad * w, grad * x, grad
+
+
+def test_every_changed_tensor_of_a_list_is_stale():
+    x, w, b = torch.ones(3), leaf(3), leaf(3)
+    y = Weighted.apply(x, w, b)
+    with torch.no_grad():
+        w.add_(1), b.add_(1), b.add_(1)
+    view = lens.saved_tensors(y * 1)
+    versions = {e.field: (e.saved_version, e.version) for e in view.entries}
+    assert versions["tensors[0]"] == (0, 0)
+    if torch.__version__ < torch.torch_version.TorchVersion("2.13"):
+        pytest.skip("PyTorch names the first that was changed, and no other")
+    assert [entry.field for entry in view.stale] == ["tensors[1]", "tensors[2]"]
+    assert versions["tensors[1]"] == (0, 1) and versions["tensors[2]"] == (0, 2)
+
+
+def test_the_class_of_a_function_is_not_kept():
+    def look(ledger):
+        weight = torch.randn(10)
+
+        class Local(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * weight
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad * weight
+
+        ledger(Local.apply(torch.randn(10, requires_grad=True)) * 1)
+        return weakref.ref(weight)
+
+    for way in (lens.saved_tensors, lens.graph, lambda y: None):
+        reference = look(way)
+        gc.collect()
+        assert reference() is None
+
+
+def test_a_lazy_parameter_that_was_not_used_is_no_obstacle():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.used, self.other = nn.Linear(3, 3), nn.LazyLinear(4)
+
+        def forward(self, x):
+            return self.used(x).sin()
+
+    net, x = Net(), torch.randn(2, 3)
+    view = lens.saved_tensors(net(x), net, inputs=x)
+    assert view.input_bytes == x.nbytes and view.activation_bytes == x.nbytes
+    assert "used.weight" in str(lens.graph(net(x), net))
+    record = lens.record_memory(lambda: net(x).sum().backward())
+    assert record.end["parameter"] == record.end["gradient"] == 12 * 4
+
+
+def test_names_of_inputs_stay_on_one_line():
+    x = torch.ones(2, requires_grad=True)
+    (entry, _) = lens.saved_tensors(x * x, inputs={"a\nb": x}).entries
+    assert entry.owner == "a\\nb"
 
 
 # Bad arguments
