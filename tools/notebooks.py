@@ -136,8 +136,8 @@ def _normal_outputs(outputs: list) -> list:
             output.traceback = []
         else:
             text = output.data.get("text/plain")
-            if text is None:
-                continue
+            if text is None or (kind == "display_data" and not text):
+                continue  # the second: where a bar was shown while the cell ran
             output.data = nbformat.from_dict({"text/plain": text})
             output.metadata = nbformat.from_dict({})
         normal.append(output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import shutil
@@ -172,7 +173,9 @@ def test_what_is_saved_is_what_is_committed(chapter):
         if cell.metadata.get("jupyter", {}).get("source_hidden"):
             cell.metadata.jupyter.outputs_hidden = True
     normalise(saved)
-    assert dumps(saved) == chapter.source.read_text("utf-8")
+    lines = dumps(saved).splitlines(), chapter.source.read_text("utf-8").splitlines()
+    different = list(difflib.unified_diff(*lines, "saved", "committed", lineterm="", n=1))
+    assert not different, "\n".join(different[:40])
 
 
 def test_without_a_problem_in_the_browser(chapter):
