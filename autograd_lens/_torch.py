@@ -369,7 +369,8 @@ def derivatives_file() -> Path | None:
 #   where each allocation stands with its address; public tables hold sums.
 # - ``torch._C._profiler._RecordFunctionFast``: a mark among the profiler's events that is no
 #   operation.
-# - ``torch.fx.experimental.proxy_tensor.get_proxy_mode``: whether somebody traces.
+# - ``torch._guards.detect_fake_mode`` and ``torch.fx.experimental.proxy_tensor.get_proxy_mode``:
+#   whether somebody compiles or traces.
 
 _ENGINE = "_engine_run_backward"
 
@@ -407,16 +408,23 @@ def named_range(name: str) -> Any:
 
 
 def is_tracing() -> bool:
-    """Whether operations are written down at the moment, as when a compiler makes a backward."""
+    """Whether operations are only written down, or tried on fake tensors, as by a compiler."""
+    if torch._guards.detect_fake_mode() is not None:
+        return True
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")  # not loaded: nobody traces
     return proxies is not None and proxies.get_proxy_mode() is not None
 
 
 def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function such that ``torch.compile`` leaves it alone if it is called in what it runs."""
-    if "torch._dynamo" not in sys.modules:  # nothing is compiled, and loading it takes seconds
-        return function
-    return torch.compiler.disable(function)
+
+    def dynamo_is_there() -> bool:  # else nothing is compiled yet, and loading it takes seconds
+        return "torch._dynamo" in sys.modules
+
+    def call(*args: Any) -> Any:
+        return (torch.compiler.disable(function) if dynamo_is_there() else function)(*args)
+
+    return torch.compiler.disable(function) if dynamo_is_there() else call
 
 
 def profiling() -> bool:

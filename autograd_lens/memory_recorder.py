@@ -115,8 +115,13 @@ def _before(found: list[Any], roles: Roles) -> Claims:
     claims: Claims = {}
     met = {id(one): (name, one) for name, one, _ in found if isinstance(one, torch.nn.Module)}
     modules = list(met.values())
+    inside = {id(part) for _, one in modules for part in one.modules() if part is not one}
     for name, module in modules:
-        roles.module(f"{name}." if len(modules) > 1 and name else "", module)
+        prefix = f"{name}." if len(modules) > 1 and name else ""
+        if id(module) not in inside:
+            roles.module(prefix, module)
+        for place, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            roles.name(tensor, prefix + place)
     roles.modules(claims)
     for _, one, _ in found:
         if isinstance(one, torch.optim.Optimizer):
@@ -144,6 +149,7 @@ class _Watch:
         self.finalizers: dict[int, weakref.finalize] = {}
         self.runs = False
         self.last = -1
+        self.gone = _torch.not_compiled(self._gone)
 
     def call(
         self, fn: Callable[..., Any], args: tuple[Any, ...], options: Mapping[str, Any]
@@ -174,7 +180,7 @@ class _Watch:
             if watching.alive and watching.peek()[0] is storage:
                 return
             watching.detach()
-        self.finalizers[address] = weakref.finalize(storage, self._gone, address)
+        self.finalizers[address] = weakref.finalize(storage, self.gone, address)
 
     def _gone(self, address: int) -> None:
         if self.runs:
@@ -200,7 +206,7 @@ class _Watch:
             return gradients
         finally:
             claims = {}
-            self.roles.known(claims)
+            self.roles.gradients(claims)
             for tensor in _torch.tensors_in(gradients):
                 self.roles.tensor("gradient", tensor, "grad", claims)
             self._mark(claims)
@@ -208,7 +214,6 @@ class _Watch:
     def _step(self, optimizer: torch.optim.Optimizer, *_: Any) -> None:
         claims: Claims = {}
         self.roles.optimizer(optimizer, claims)
-        self.roles.known(claims)
         self._mark(claims)
 
     def _last(self, result: Any) -> None:

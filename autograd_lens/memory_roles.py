@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.nn.parameter import is_lazy
 
 from . import _torch
 from .names import Names
@@ -64,6 +63,7 @@ class Roles:
         self.met = met
         self._since: int | None = None
         self._modules: list[tuple[str, weakref.ref]] = []
+        self._places: dict[int, tuple[weakref.ref, list[int]]] = {}
         self._named: dict[int, tuple[weakref.ref, str]] = {}
         self._leaves: dict[int, weakref.ref] = {}
         for name, tensor in known.pairs:
@@ -77,19 +77,21 @@ class Roles:
         """Remember a module, whose parameters and buffers may get new memory."""
         self._modules.append((prefix, weakref.ref(module)))
 
-    def modules(self, claims: Claims) -> None:
-        """Claim the parameters of every module, their gradients, and the buffers."""
-        alive = [(prefix, module) for prefix, ref in self._modules if (module := ref()) is not None]
-        for prefix, module in alive:
-            for place, tensor in [*module.named_parameters(), *module.named_buffers()]:
-                if not is_lazy(tensor):
-                    self.name(tensor, prefix + place)
-        for _, module in alive:
-            self.parameters(module.parameters(), claims)
-        for _, module in alive:
-            for tensor in module.buffers():
-                if not is_lazy(tensor):
-                    self.tensor("buffer", tensor, self.name_of(tensor), claims)
+    def modules(self, claims: Claims) -> set[int]:
+        """Claim the parameters of every module, their gradients, and the buffers; return ids."""
+        parameters: list[tuple[str, torch.Tensor]] = []
+        buffers: list[tuple[str, torch.Tensor]] = []
+        for prefix, reference in self._modules:
+            module = reference()
+            if module is not None:
+                parameters += [(prefix + name, one) for name, one in module.named_parameters()]
+                buffers += [(prefix + name, one) for name, one in module.named_buffers()]
+        for name, tensor in parameters + buffers:
+            self.name(tensor, name)
+        self.parameters([tensor for _, tensor in parameters], claims)
+        for _, tensor in buffers:
+            self._owned("buffer", tensor, claims)
+        return {id(tensor) for _, tensor in parameters}
 
     def name(self, tensor: torch.Tensor, name: str) -> None:
         """Remember a name, unless the tensor has one."""
@@ -104,17 +106,30 @@ class Roles:
     def parameters(self, tensors: Iterable[torch.Tensor], claims: Claims) -> None:
         """Claim tensors as parameters, and their ``.grad`` as gradients."""
         for tensor in tensors:
-            if is_lazy(tensor):  # it has no memory yet
-                continue
             self._leaves[id(tensor)] = weakref.ref(tensor)
-            self.tensor("parameter", tensor, self.name_of(tensor), claims)
+            self._owned("parameter", tensor, claims)
             self._grad(tensor, claims)
 
+    def _owned(self, role: str, tensor: torch.Tensor, claims: Claims) -> None:
+        """Claim the memory of a parameter or a buffer, unless it was claimed for it already."""
+        place = _torch.storage_keys(storages_of(tensor))
+        who, where = self._places.get(id(tensor), (None, None))
+        if who is None or who() is not tensor or where != place:
+            self._places[id(tensor)] = weakref.ref(tensor), place
+            self.tensor(role, tensor, self.name_of(tensor), claims)
+
     def known(self, claims: Claims) -> None:
-        """Claim every parameter that was ever met, its ``.grad``, and the buffers of modules."""
-        self.modules(claims)
-        met = [reference() for reference in list(self._leaves.values())]
+        """Claim what modules and all parameters that were ever met have now, and gradients."""
+        done = self.modules(claims)
+        met = [reference() for key, reference in self._leaves.items() if key not in done]
         self.parameters([tensor for tensor in met if tensor is not None], claims)
+
+    def gradients(self, claims: Claims) -> None:
+        """Claim the ``.grad`` of every parameter that was ever met."""
+        for reference in list(self._leaves.values()):
+            tensor = reference()
+            if tensor is not None:
+                self._grad(tensor, claims)
 
     def _grad(self, tensor: torch.Tensor, claims: Claims) -> None:
         if tensor.is_leaf and tensor.grad is not None:
@@ -156,7 +171,10 @@ class Roles:
                 continue
             if self._since is not None and not storage.resizable():
                 continue  # made by NumPy, say: the allocator did not tell when
-            address, size = storage.data_ptr(), storage.nbytes()
+            try:
+                address, size = storage.data_ptr(), storage.nbytes()
+            except RuntimeError:  # a wrapper, whose memory is behind it
+                continue
             if address and size and address not in claims:
                 claim = Claim(role, size, name, shape_of(tensor), tensor.dtype, older)
                 claims[address] = claim

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
-from torch.nn.parameter import is_lazy
 
 _ASK = (
     "names must be a torch.nn.Module, a mapping of name to tensor, or pairs such as "
@@ -32,8 +31,6 @@ class Names:
             pairs = [*names.named_parameters(remove_duplicate=False), *buffers]
         else:
             pairs = list(_pairs(names))
-        # A lazy parameter has no memory yet; what it will be, only the forward pass tells.
-        pairs = [(name, tensor) for name, tensor in pairs if not is_lazy(tensor)]
         self.pairs = pairs  # kept, so that ids stay valid as long as this lives
         self.buffers = {id(buffer) for _, buffer in buffers}
         self._by_id: dict[int, list[str]] = {}

@@ -90,14 +90,15 @@ _BYTES = torch.UntypedStorage.nbytes
 def storages_of(tensor: torch.Tensor) -> list[torch.UntypedStorage]:
     """Return every storage behind ``tensor``: one if strided, those of its parts otherwise.
 
-    An empty list means that it can't be seen (an opaque backend).
+    An empty list means that it can't be seen (an opaque backend), or is not there yet (a parameter
+    of a lazy module).
     """
     parts = _torch.inner_tensors(tensor)
     if parts:
         return [storage for part in parts for storage in storages_of(part)]
     try:
         return [tensor.untyped_storage()]
-    except (RuntimeError, NotImplementedError):
+    except (RuntimeError, NotImplementedError, ValueError):
         return []
 
 

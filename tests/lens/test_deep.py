@@ -243,6 +243,24 @@ def test_a_freed_deep_graph_with_a_list_is_dropped_safely():
     )
 
 
+@pytest.mark.parametrize("where", ["lens.graph", "lens.saved_tensors"])
+@pytest.mark.parametrize("length", [1400, 1960])
+def test_chains_that_keep_lists_on_the_smallest_stack(where, length):
+    """A level of these takes more of the stack than others."""
+    ends_well(
+        f"""
+        i = torch.arange(4)
+        y = torch.ones(4, requires_grad=True)
+        for _ in range({length}):
+            y = y[i]
+        {where}(y)
+        del y
+        """,
+        stack_kb=512,
+        in_thread=True,
+    )
+
+
 def test_without_the_guard_the_process_crashes():
     """If this fails, PyTorch frees deep graphs safely again: the guard can go."""
     if torch.__version__ < torch.torch_version.TorchVersion("2.13"):

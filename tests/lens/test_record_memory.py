@@ -746,6 +746,89 @@ def test_fake_tensors_have_no_memory(recwarn):
         net = nn.Linear(4, 4)
         record = lens.record_memory(lambda: net(torch.ones(2, 4)).sum().backward())
     assert record.peak_bytes < 100, "only numbers"
-    assert "backward" in [phase.name for phase in record.phases if phase.start == phase.stop]
-    assert str(record) and record._repr_mimebundle_()
+    assert [phase.name for phase in record.phases] == ["forward"], "nothing runs"
     assert not [w for w in recwarn if "data pointer" in str(w.message)]
+
+
+def test_a_backward_in_which_nothing_came_or_went_has_a_picture():
+    y = torch.ones(2, requires_grad=True) * 1
+    start = torch.ones(2)
+    record = lens.record_memory(lambda: torch.autograd.grad(y, y, start))
+    assert [(phase.name, phase.stop - phase.start) for phase in record.phases] == [("backward", 0)]
+    assert str(record) and record._repr_mimebundle_()
+
+
+class Wrapper(torch.Tensor):
+    """A tensor without memory of its own, and without a way to ask for what is behind it."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @classmethod
+    def __torch_dispatch__(cls, function, types, args=(), kwargs=None):
+        args = [one.inner if isinstance(one, Wrapper) else one for one in args]
+        return function(*args, **(kwargs or {}))
+
+
+def test_a_wrapper_without_memory_is_no_obstacle():
+    x, w = Wrapper(torch.randn(8, 16)), torch.randn(16, 4, requires_grad=True)
+    record = lens.record_memory(lambda: (x @ w).sum().backward())
+    assert record.end["parameter"] == record.end["gradient"] == w.nbytes
+
+
+def test_a_transform_that_is_compiled_in_the_recording_runs_no_backward():
+    w, x = torch.randn(16, 4), torch.randn(8, 16)
+    slope = torch.func.grad(lambda w: (x @ w).square().mean())
+    compiled = torch.compile(lambda: slope(w), backend="aot_eager")
+    for _ in ("compiles", "is compiled"):
+        record = lens.record_memory(compiled)
+        assert [phase.name for phase in record.phases] == ["forward"]
+
+
+def test_older_memory_that_goes_in_a_compiled_step_compiles_nothing():
+    from torch._dynamo.utils import counters
+
+    class Box:
+        pass
+
+    box, y = Box(), torch.ones(3)
+
+    def drop():
+        torch._dynamo.graph_break()
+        box.old.clear()
+        torch._dynamo.graph_break()
+
+    def step():
+        drop()
+        return y + 1
+
+    torch._dynamo.reset()
+    compiled, held = torch.compile(step, backend="eager"), [torch.ones(9)]
+
+    def run():
+        box.old = held
+        compiled()
+
+    run()
+    held.append(torch.ones(9))
+    counters.clear()
+    record = lens.record_memory(run)
+    assert record.base["input"] > record.end["input"]
+    assert counters["frames"]["total"] <= 1, "none of the lens"
+
+
+def test_many_parameters_are_not_claimed_again_and_again(monkeypatch):
+    """What has not moved is not looked at again: the modules may be many, and the backwards."""
+    net = nn.Sequential(*(nn.Linear(2, 2) for _ in range(20)))
+    roles, claimed = memory_recorder.Roles, []
+    tensor = roles.tensor
+    monkeypatch.setattr(
+        roles, "tensor", lambda self, role, *rest: claimed.append(role) or tensor(self, role, *rest)
+    )
+    y = [torch.ones(1, requires_grad=True) * 2 for _ in range(10)]
+    lens.record_memory(lambda: [one.backward() for one in y], names=net)
+    assert claimed.count("parameter") == 40 + 10

@@ -416,6 +416,7 @@ def test_a_lazy_parameter_that_was_not_used_is_no_obstacle():
     assert "used.weight" in str(lens.graph(net(x), net))
     record = lens.record_memory(lambda: net(x).sum().backward())
     assert record.end["parameter"] == record.end["gradient"] == 12 * 4
+    assert lens.saved_tensors(net(x), inputs=net.other.weight).input_bytes == 0
 
 
 def test_names_of_inputs_stay_on_one_line():
