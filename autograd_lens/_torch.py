@@ -252,8 +252,8 @@ def saved_value(node: Any, field: str) -> Any:
 def unpacked(raw: Any) -> Any:
     """Unpack one raw entry that no hook packed; raises ``RuntimeError`` as the public way does.
 
-    Also for the result of a custom operation, of which only its node can tell: see
-    ``SavedVariable::unpack`` in ``torch/csrc/autograd/saved_variable.cpp``.
+    It raises for a result of a Python ``Function`` in any case, since only the node can unpack
+    that: see ``SavedVariable::unpack`` in ``torch/csrc/autograd/saved_variable.cpp``.
     """
     if not hasattr(raw, "unpack"):  # torch 2.11
         raise RuntimeError("not to be told")

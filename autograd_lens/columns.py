@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from . import _torch
-from .raw import Row, rows, version_then
+from .raw import Row, refuses, rows, version_then
 from .storages import Storages
 
 Groups = Mapping[type, Sequence[int]]
@@ -61,15 +61,13 @@ def filled(groups: Groups, live: Sequence[Any], storages: Storages) -> list[Fill
     plain: list[tuple[Sequence[Any], Sequence[int]]] = []
     closely: list[int] = []
     for kind, numbers in groups.items():
-        readers = None
-        if not _torch.is_python(kind):
-            if kind not in _READERS:
-                _READERS[kind] = _readers(live[numbers[0]])
-            readers = _READERS[kind]
-        if readers is None:
-            closely += numbers
-        else:
+        readers = _READERS.get(kind)
+        if readers is None and not _torch.is_python(kind):  # such a class comes and goes
+            readers = _READERS[kind] = _readers(live[numbers[0]])
+        if readers:
             plain.append((readers, numbers))
+        else:
+            closely += numbers
     columns = _columns(plain, live, storages)
     if columns is None:
         closely += chain.from_iterable(numbers for _, numbers in plain)
@@ -78,17 +76,17 @@ def filled(groups: Groups, live: Sequence[Any], storages: Storages) -> list[Fill
     return [taken] if columns is None else [columns, taken]
 
 
-_READERS: dict[type, Sequence[tuple[str, Any]] | None] = {}
-"""By class of C++ nodes how to read their fields; None where each node needs a closer look."""
+_READERS: dict[type, Sequence[tuple[str, Any]]] = {}
+"""By class of C++ nodes how to read their fields; empty where each node needs a closer look."""
 
 
-def _readers(node: Any) -> Sequence[tuple[str, Any]] | None:
+def _readers(node: Any) -> Sequence[tuple[str, Any]]:
     readers = _torch.raw_readers(type(node))
     try:
         lists = any(type(read(node)) is tuple for _, read in readers)
     except RuntimeError:  # a list that was released
-        return None
-    return None if lists else readers
+        return ()
+    return () if lists else readers
 
 
 def _columns(
@@ -110,7 +108,7 @@ def _columns(
     full = [tensor is not None for tensor in tensors]
     if not all(full):
         for node, field in compress(zip(nodes, fields, strict=True), map(not_, full)):
-            if not _unpacks(live[node], field):  # freed
+            if refuses(live[node], field):  # freed
                 return None
         nodes, fields = list(compress(nodes, full)), list(compress(fields, full))
         tensors = list(compress(tensors, full))
@@ -126,15 +124,8 @@ def _columns(
     for k in [k for k, now in enumerate(versions) if now]:
         # A version counter never falls: one at 0 was at 0, and there is no need to ask.
         node, field = live[nodes[k]], fields[k]
-        if not _unpacks(node, field):
+        try:
+            _torch.public_reader(field)(node)
+        except RuntimeError:
             moved[k] = version_then(node, field, versions[k])
     return _Columns(nodes, fields, facts, storages.all(behind), versions, moved)
-
-
-def _unpacks(node: Any, field: str) -> bool:
-    """False where the public access raises: the place was freed, or its tensor changed."""
-    try:
-        _torch.public_reader(field)(node)
-    except RuntimeError:
-        return False
-    return True

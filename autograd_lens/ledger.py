@@ -200,12 +200,12 @@ class _Held:
 
     def _look(self, kind: type, numbers: Sequence[int], live: Sequence[Any]) -> bool:
         """Note the nodes of one class; say whether they keep something."""
-        if _torch.is_python(kind):
-            name, what = live[numbers[0]].name(), "keeps"
-        else:
-            if kind not in _TRAITS:
-                _TRAITS[kind] = _trait(live[numbers[0]])
-            name, what = _TRAITS[kind]
+        trait = _TRAITS.get(kind)
+        if trait is None:
+            trait = _trait(live[numbers[0]])
+            if not _torch.is_python(kind):  # such a class comes and goes
+                _TRAITS[kind] = trait
+        name, what = trait
         if what == "many names":
             for number in numbers:
                 name = live[number].name()
@@ -215,8 +215,9 @@ class _Held:
             return False
         self.named.append((name, numbers))
         if what == "leaf":
-            variables = ((number, live[number].variable) for number in numbers)
-            self.leaves |= {number: leaf for number, leaf in variables if leaf is not None}
+            self.leaves |= {
+                number: leaf for number in numbers if (leaf := live[number].variable) is not None
+            }
         return what == "keeps"
 
 
