@@ -7,6 +7,7 @@ hidden unless it is asked for, so a check can stand beside an exercise.
 from __future__ import annotations
 
 import cmath
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,7 +107,7 @@ def _compare_plain(actual: Any, expected: Any) -> _Result:
 
 def _compare_numbers(actual: Any, expected: complex) -> _Result:
     actual = _scalar(actual)
-    if isinstance(actual, bool) or not isinstance(actual, (int, float, complex)):
+    if isinstance(actual, bool) or not isinstance(actual, numbers.Number):
         return _wrong_type(actual, "a number")
     if actual == expected or (actual != actual and expected != expected):
         return "exact", "", ()

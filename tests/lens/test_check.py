@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import torch
@@ -95,3 +98,9 @@ def test_the_picture_marks_exactly_the_wrong_elements():
     assert check.wrong == ((False, True), (True, False))
     page = check._repr_mimebundle_()["text/html"]
     assert page.count(">✗</text>") == 2 and page.count(">✓</text>") == 2
+
+
+@pytest.mark.parametrize("number", [Fraction(2, 5), Decimal("0.4")])
+def test_any_kind_of_number_is_a_number(number):
+    assert lens.check("share", number, 0.4).ok
+    assert lens.check("share", number, 0.5).verdict == "differs"
