@@ -91,7 +91,7 @@ def backward(model: str) -> dict[str, float]:
 
 
 def _bare_walk(output: torch.Tensor) -> int:
-    """A walk as it is usually written: take a node, skip it if it was seen, add what follows."""
+    """A walk as it is often written: a list for each node; see also the shortest one below."""
     seen, pending = set(), [output.grad_fn]
     while pending:
         node = pending.pop()
