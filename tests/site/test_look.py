@@ -133,9 +133,9 @@ DRAWN = {
         10,
     ),
     "into the next cell": (
-        f'<g class="node">{box(20, 20, 50, 60)}{box(70, 20, 150, 60)}{words(25, 55, "n", 90)}</g>',
+        f'<g class="node">{box(20, 20, 50, 60)}{box(70, 20, 150, 60)}{words(25, 55, "n", 110)}</g>',
         "text-leaves-box",
-        45,
+        65,
     ),
     "out of a polygon": (
         f'<g class="node"><polygon points="20,20 120,20 120,80 20,80" fill="none" stroke="black"/>'
@@ -172,12 +172,13 @@ def test_text_that_a_small_screen_scales_down_is_seen(measured):
 FINE = {
     "a node and a text": NODE + words(150, 55),
     "two lines": words(50, 40, "glyph") + words(50, 40 + 1.2 * 14, "Ágly"),
+    "two lines set close": words(50, 40, "name") + words(50, 40 + 1.05 * 14, "name"),
     "beside each other": words(50, 55, "one") + words(90, 55, "two"),
     "upright": words(50, 90, long=80, transform="rotate(-90 50 90)"),
     "not painted, over another": words(50, 55) + words(50, 55, fill="none"),
     "hidden, beyond": words(250, 55, long=80, style="visibility: hidden"),
     "on an arrow": '<g class="edge"><path d="M50 40L54 60" stroke="black"/>'
-    + words(48, 55)
+    + words(51, 55)
     + "</g>",
     "beside its node": f'<g class="node">{box(20, 20, 50, 60)}{words(90, 55)}</g>',
     "across a line": f'<g class="node">{box(20, 20, 200, 60)}{box(20, 50, 30, 1)}'
@@ -278,6 +279,11 @@ WELL_MADE = {
     "film": figure(GOOD, picture(words(50, 55, "other"))),
     "menu": figure(GOOD, picture(words(50, 55, "other")), controls=MENU),
     "wide, and scrolls": figure(GOOD.replace("width: 300px", "width: 900px")),
+    "HTML too wide, and scrolls": figure("<div style='width: 900px'>wide</div>"),
+    "a long line, and scrolls": figure("<p style='width: 9px; letter-spacing: 20px'>word</p>"),
+    "a part in a part": figure(
+        GOOD, head='<span class="lens-legend"><span>leaf <span>two</span></span></span>'
+    ),
     "text": figure("<pre class='lens-text'>nothing to draw</pre>"),
     "in an answer": f"<details><summary>Answer</summary>{figure(GOOD)}</details>",
     "in a section that is not laid out": '<section style="content-visibility: auto; '
@@ -289,6 +295,15 @@ WELL_MADE = {
 @pytest.mark.parametrize("inner", WELL_MADE.values(), ids=WELL_MADE)
 def test_a_well_made_figure_passes(measured, inner):
     assert measured(inner) == []
+
+
+def test_what_is_out_of_sight_is_laid_out(desk):
+    section = WELL_MADE["in a section that is not laid out"]
+    page = desk(f"<main>{section}</main>")
+    height = "document.querySelector('section').getBoundingClientRect().height"
+    assert page.evaluate(height) == 40
+    stage.prepare(page)
+    assert page.evaluate(height) > 100
 
 
 SECOND = picture(words(270, 55, "far", 80))
@@ -390,6 +405,15 @@ def test_a_long_page_is_cut_into_columns_and_sheets():
     for sheet in drawn:
         assert sheet.width <= sheets.WIDE and sheet.height <= sheets.HIGH
     assert place(drawn[0], COLOURS[0]) == sheets.GAP
+
+
+def test_the_four_looks_of_a_short_page_share_a_sheet():
+    strips = []
+    for look in LOOKS:
+        scale = album.scale_of(look.width, 5000)
+        strips.append((str(look), flat(int(look.width * scale), int(5000 * scale), 0)))
+    assert len(list(sheets.page_sheets("t", strips))) == 1
+    assert album.scale_of(390, 150_000) < scale
 
 
 def test_sheets_are_written_under_numbers(tmp_path):

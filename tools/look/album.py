@@ -18,8 +18,9 @@ from tools.look.measure import measure_figures, measure_page
 from tools.look.problems import LOOKS, MEASURED, Look, Problem
 from tools.look.shots import Camera
 
-SCALES = {390: 0.5, 1280: 0.35}
-"""Of a page on its sheet: a chapter is 150,000 px tall."""
+LARGE, SMALL = {390: 0.75, 1280: 0.65}, {390: 0.5, 1280: 0.35}
+"""Scales of a page on its sheet, by width: four looks of a short page fit on one, and of a chapter,
+which is 150,000 px tall, as much as can still be looked at."""
 
 
 @dataclass
@@ -63,7 +64,12 @@ def draw_page(page: Page, looks: list[Look], looked: Looked) -> None:
     camera = Camera(page)
     for look in looks:
         stage.set_theme(page, look.theme)
-        looked.strips[look] = camera.whole(SCALES[look.width])
+        looked.strips[look] = camera.whole(scale_of(look.width, camera.size()[1]))
+
+
+def scale_of(width: int, height: int) -> float:
+    """How large a page is drawn: large where it needs no second column."""
+    return (LARGE if height * LARGE[width] <= sheets.COLUMN else SMALL)[width]
 
 
 def draw_figures(page: Page, looks: list[Look], looked: Looked) -> None:

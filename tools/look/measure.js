@@ -44,15 +44,17 @@
   /* A drawn text: its letters' box, its size, and the point from which it was written. */
   const textOf = element => {
     const style = getComputedStyle(element), words = element.textContent.trim();
-    if (!words || !painted(style) || !seen(element) || !element.getNumberOfChars()) return [];
+    const count = element.getNumberOfChars();
+    if (!words || !painted(style) || !seen(element) || !count) return [];
     const matrix = element.getScreenCTM(), em = parseFloat(style.fontSize), room = element.getBBox();
-    const line = element.getStartPositionOfChar(0).y, [up, down] = inkOf(style, words);
-    const flat = element.childElementCount === 0;
-    const box = {left: room.x, right: room.x + room.width,
-      top: flat ? line - up * em : room.y, bottom: flat ? line + down * em : room.y + room.height};
-    const along = {start: 0, middle: 0.5, end: 1}[style.textAnchor];
-    const inside = along * room.width + (0.5 - along) * Math.min(1, room.width);
-    const anchor = new DOMPoint(room.x + inside, line - 0.3 * em).matrixTransform(matrix);
+    const start = element.getStartPositionOfChar(0), end = element.getEndPositionOfChar(count - 1);
+    const [up, down] = inkOf(style, words), flat = element.childElementCount === 0;
+    const box = flat
+      ? {left: Math.min(start.x, end.x), right: Math.max(start.x, end.x), top: start.y - up * em, bottom: start.y + down * em}
+      : {left: room.x, right: room.x + room.width, top: room.y, bottom: room.y + room.height};
+    const along = {start: 0, middle: 0.5, end: 1}[style.textAnchor], width = box.right - box.left;
+    const inside = along * width + (0.5 - along) * Math.min(1, width);
+    const anchor = new DOMPoint(box.left + inside, start.y - 0.3 * em).matrixTransform(matrix);
     const scale = Math.sqrt(Math.abs(matrix.a * matrix.d - matrix.b * matrix.c));
     return [{element, name: short(words), box: onScreen(box, matrix), size: em * scale, anchor}];
   };

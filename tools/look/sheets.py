@@ -20,6 +20,9 @@ GAP = 16
 LINE = 32
 """Height of a label."""
 
+COLUMN = HIGH - 2 * LINE - GAP
+"""What a column of a page's sheet holds."""
+
 GROUND, INK, ALARM = "#c9ced6", "#10151c", "#b3123f"
 """The ground is neither light nor dark, so that the edges of both kinds of figures show."""
 
@@ -56,19 +59,18 @@ def figure_sheets(title: str, columns: tuple[str, ...], rows: list[Row]) -> Iter
 
 def page_sheets(title: str, strips: Iterable[tuple[str, Image.Image]]) -> Iterator[Image.Image]:
     """Sheets with whole pages, cut into columns; a strip is the page in one look."""
-    top = 2 * LINE
     columns = [
         (f"{label}, {number}" if number > 1 else label, part)
         for label, strip in strips
-        for number, part in enumerate(_cut(strip, HIGH - top - GAP), start=1)
+        for number, part in enumerate(_cut(strip, COLUMN), start=1)
     ]
     for number, some in enumerate(_filled(columns, WIDE - GAP, _breadth), start=1):
-        height = top + GAP + max(part.height for _, part in some)
+        height = HIGH - COLUMN + max(part.height for _, part in some)
         sheet = _Sheet((GAP + sum(map(_breadth, some)), height), f"{title}, sheet {number}")
         left = GAP
         for label, part in some:
             sheet.write((left, LINE), label)
-            sheet.image.paste(part, (left, top))
+            sheet.image.paste(part, (left, 2 * LINE))
             left += part.width + GAP
         yield sheet.image
 

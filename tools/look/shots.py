@@ -55,9 +55,14 @@ class Camera:
                 found[k] = picture.crop((left - x, top - y, right - x, bottom - y))
         return found
 
+    def size(self) -> tuple[int, int]:
+        """Width and height of the page."""
+        width, height = self.page.evaluate(SIZE)
+        return width, height
+
     def whole(self, scale: float) -> Image.Image:
         """All of the page, scaled."""
-        width, height = self.page.evaluate(SIZE)
+        width, height = self.size()
         strip = Image.new("RGB", (round(width * scale), math.ceil(height * scale)))
         step = int(TALL / scale)
         for top in range(0, height, step):

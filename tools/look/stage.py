@@ -11,7 +11,7 @@ from playwright.sync_api import Page
 
 HERE = Path(__file__).parent
 
-# What stays put for a reader in the middle of a page would stand on every picture.
+# Sections out of sight are laid out, too, and what would move or fade stands still.
 STILL = """
 section { content-visibility: visible !important }
 * { animation: none !important; transition: none !important; scroll-behavior: auto !important }
