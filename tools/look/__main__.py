@@ -13,13 +13,14 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tools.browsing import Browsing, chromium, serve
 from tools.look.album import look_at_page, write_sheets
 from tools.look.index import index_html
 from tools.look.problems import Problem, summary
 from tools.look.site import BadUsage, chosen
-from tools.repository import ROOT
+from tools.repository import ROOT, site_address
 
 
 def main(arguments: list[str]) -> int:
@@ -70,7 +71,7 @@ def look(browsing: Browsing, site: Path, names: list[str], out: Path) -> list[Pr
     """Look at pages of a site, write sheets and index, and give the problems."""
     problems: list[Problem] = []
     paths: dict[str, list[Path]] = {}
-    with serve(site) as address:
+    with serve(site, urlsplit(site_address()).path) as address:  # 404.html has absolute links
         for name in names:
             begun = time.perf_counter()
             print(f"{name}: ", end="", flush=True)
