@@ -297,13 +297,20 @@ def test_a_well_made_figure_passes(measured, inner):
     assert measured(inner) == []
 
 
-def test_what_is_out_of_sight_is_laid_out(desk):
-    section = WELL_MADE["in a section that is not laid out"]
+@pytest.mark.parametrize("tag", ["section", "div"])
+def test_what_is_out_of_sight_is_laid_out(desk, tag):
+    section = WELL_MADE["in a section that is not laid out"].replace("section", tag)
     page = desk(f"<main>{section}</main>")
-    height = "document.querySelector('section').getBoundingClientRect().height"
+    height = f"document.querySelector('{tag}').getBoundingClientRect().height"
     assert page.evaluate(height) == 40
     stage.prepare(page)
     assert page.evaluate(height) > 100
+
+
+def test_what_is_folded_stays_folded(desk):
+    page = desk("<details><summary>s</summary><p>folded</p></details>")
+    stage.prepare(page)
+    assert not page.locator("p").is_visible()
 
 
 SECOND = picture(words(270, 55, "far", 80))

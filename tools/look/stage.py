@@ -11,9 +11,9 @@ from playwright.sync_api import Page
 
 HERE = Path(__file__).parent
 
-# Sections out of sight are laid out, too, and what would move or fade stands still.
+# What is out of sight is laid out, too, and what would move or fade stands still.
 STILL = """
-section { content-visibility: visible !important }
+:not([hidden]) { content-visibility: visible !important }
 * { animation: none !important; transition: none !important; scroll-behavior: auto !important }
 """
 
