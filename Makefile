@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve test outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
+.PHONY: help env book serve look test outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -9,6 +9,8 @@ PYTEST_ARGS ?=
 NOTEBOOKS ?=
 PORT ?= 8000
 URL ?=
+PAGES ?=
+SITE ?=
 TORCH ?=
 COLAB ?=
 OLD ?=
@@ -41,6 +43,11 @@ book: $(STAMP)  ## build the book into _build/html, running every chapter; a war
 serve: book  ## build the book and show it on this machine (PORT=8000)
 	@echo 'The book is at http://localhost:$(PORT)/ (stop with Ctrl-C)'
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+# SITE=_build/html looks at a book that is built already. Make itself exits with 2 whenever anything
+# failed; `python -m tools.look` tells them apart.
+look: $(if $(SITE),$(STAMP),book)  ## draw every figure and page on contact sheets; what is wrong? (PAGES=book/01_tape)
+	@$(BIN)/python -m tools.look $(PAGES) $(if $(SITE),--site '$(SITE)')
 
 # One run of pytest, so that its closing line counts everything. It builds the book, as `make book`
 # does, while other tests run. Cells of one notebook share a kernel, so they go to one worker:

@@ -2,16 +2,9 @@
 
 import os
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
-
-sys.path.insert(0, str(Path(__file__).parent / "site"))
-
-from browsing import Browsing
-from building import build
 
 ROOT = Path(__file__).parents[1]
 
@@ -21,6 +14,8 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 @pytest.fixture(scope="session")
 def browsing():
     """A Chromium; `browsing.open(…)` gives a page with its journal."""
+    from tools.browsing import Browsing  # here, since the lens alone is tested without Playwright
+
     with Browsing(next(filter(None, map(shutil.which, NAMES)))) as browsing:
         yield browsing
 
@@ -32,6 +27,10 @@ def site(tmp_path_factory) -> Path:
     The book is built once, whichever worker of pytest-xdist needs it first. `LENS_SITE` says where:
     a folder `…/_build/html`; if a site is there, it is taken as it is.
     """
+    from filelock import FileLock
+
+    from tools.building import build
+
     shared = tmp_path_factory.getbasetemp()
     if os.environ.get("PYTEST_XDIST_WORKER"):
         shared = shared.parent  # the workers of one run have it in common

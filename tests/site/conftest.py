@@ -6,13 +6,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tools.browsing import serve
+from tools.repository import site_address
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(ROOT / "_ext")]  # the helpers beside this file; `lean_pages`
-
-from browsing import serve  # noqa: E402  (found through the line above)
-
-from tools.repository import site_address  # noqa: E402
 
 
 @pytest.fixture(scope="session")

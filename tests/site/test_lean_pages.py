@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from building import build
 from fontTools.ttLib import TTFont
 from lean_pages import (
     cards,
@@ -20,6 +19,8 @@ from lean_pages import (
     scripts,
     styles,
 )
+
+from tools.building import build
 
 ROOT = Path(__file__).parents[2]
 

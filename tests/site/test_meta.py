@@ -8,10 +8,10 @@ from urllib.parse import urljoin, urlsplit
 import files
 import nbformat
 import pytest
-from building import build
 from lean_pages import meta, pages
 from PIL import Image
 
+from tools.building import build
 from tools.repository import pages_address, site_address
 from tools.set_repository import set_repository
 

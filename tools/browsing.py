@@ -4,6 +4,7 @@ import contextlib
 import functools
 import gzip
 import http.server
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,7 +17,13 @@ ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --disable-background-networking "
     "--disable-component-update --disable-sync --no-first-run"
 ).split()
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".webp"}  # gzip gains nothing
+
+
+def chromium() -> str | None:
+    """The path of a Chromium, or None."""
+    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -42,7 +49,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *arguments):
-        pass
+        """Say nothing of a request."""
 
 
 @contextlib.contextmanager
