@@ -9,7 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """A fifth of the time for a graph of 100,000 nodes, or more, would go into collections."""
+    """A fifth of the time for a graph of 100,000 nodes, or more, would go into collections.
+
+    Python has one collector for all threads. Meanwhile the others go on, and their cycles wait. A
+    thread that switches the collector off just then finds it on afterwards.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -4,6 +4,11 @@ A pre-hook and a hook on every node watch it; they take numbers and keep no tens
 gradient ``AccumulateGrad`` would make a copy for ``.grad``, and a kept saved tensor would not be
 freed. All of them are removed afterwards, whatever happens.
 
+Other threads may use PyTorch meanwhile. PyTorch calls a hook in every backward that reaches its
+node, in whichever thread. A call counts only if its backward carries the recorder's sign
+(:class:`autograd_lens._torch.Sign`); the rest is told to
+:class:`~autograd_lens.other_threads.OtherThreads`.
+
 Not seen: the nodes inside a re-entrant checkpoint, which runs a backward of its own (a leaf that
 is also used outside of it is seen, as a step in between), and the node inside ``CopySlices``.
 
@@ -13,8 +18,10 @@ Rests on ``torch/csrc/autograd/engine.cpp`` (order, hooks, release of saved tens
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +33,7 @@ from .capture import capture, find_roots, no_tensor
 from .gradient import Gradient, describe
 from .graph import GradGraph
 from .names import Names
+from .other_threads import OtherThreads
 from .raw import rows, saves
 from .storages import Storages, storages_of
 
@@ -40,9 +48,11 @@ class Written:
             memory of its own), ``"added in place"``, ``"added out of place"`` (a new tensor
             replaced it), ``"retained"`` (of an intermediate, by ``retain_grad``), ``"taken by a
             hook"`` (a post-accumulate hook removed it again), ``"left alone"`` (no gradient
-            arrived). Read after post-accumulate hooks: one that puts a tensor of its own into
-            ``.grad`` makes it look copied.
-        grad: the value of ``.grad`` after the step, None if there is none.
+            arrived), ``"beside another thread"`` (which accumulated into it at the same time).
+            Read after post-accumulate hooks: one that puts a tensor of its own into ``.grad``
+            makes it look copied.
+        grad: the value of ``.grad`` after the step, None if there is none. What other threads
+            accumulated until then is part of it.
     """
 
     name: str
@@ -104,7 +114,8 @@ def record_backward(
     """Run ``torch.autograd.backward`` on ``output`` and return what happened.
 
     It is a real backward: it writes ``.grad``, runs the reader's hooks, and spends the graph unless
-    ``retain_graph=True``.
+    ``retain_graph=True``. Backwards of other threads are not recorded, also where they write the
+    same ``.grad``.
 
     Args:
         output: a tensor, or any nesting of lists, tuples and dicts with tensors in it.
@@ -116,6 +127,8 @@ def record_backward(
     Raises:
         TypeError: ``output`` or ``gradient`` holds no tensor.
         ValueError: ``output`` has no graph.
+        RuntimeError: another thread ran a backward through the same graph meanwhile. (It may do so
+            through other graphs with the same leaves.)
         Exception: whatever the backward itself raises; all hooks are removed by then.
     """
     known = Names(names)
@@ -132,7 +145,7 @@ def record_backward(
     graph = GradGraph.of(captured, len(plain))
     recorder = _Recorder(graph, captured.live, known)
     before = recorder.held_bytes
-    with recorder:
+    with recorder.watching():
         torch.autograd.backward(outputs, gradient, retain_graph, create_graph, inputs=inputs)
     return BackwardRecording(graph, recorder.finished(), before)
 
@@ -140,6 +153,11 @@ def record_backward(
 def _all_tensors(gradient: Any) -> bool:
     several = gradient if isinstance(gradient, (list, tuple)) else (gradient,)
     return all(one is None or isinstance(one, torch.Tensor) for one in several)
+
+
+_registering = threading.Lock()
+"""Held while hooks are put on a node: two first hooks at once would move the node's list of hooks
+under an engine that reads it."""
 
 
 class _Recorder:
@@ -161,33 +179,60 @@ class _Recorder:
         # Steps whose node has not returned yet, by node: a re-entrant checkpoint runs other nodes
         # in between, and devices have threads of their own.
         self._running: dict[int, list[dict[str, Any]]] = {}
-        self._returned: list[dict[str, Any]] = []
-        self._handles: list[Any] = []
+        # Steps whose node has returned, by thread: a thread releases what a node saved before it
+        # runs the next one.
+        self._returned: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+        self._sign = _torch.Sign()
+        self._others = OtherThreads()
+        self._reading = threading.RLock()
 
-    def __enter__(self) -> None:
-        for index, node in enumerate(self._live):
-            self._handles.append(node.register_prehook(self._before(index, node)))
-            self._handles.append(node.register_hook(self._after(index, node)))
-
-    def __exit__(self, *_: Any) -> None:
-        for handle in self._handles:
-            handle.remove()
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Hooks on every node until the block ends, for the backwards that this thread starts."""
+        handles: list[Any] = []
+        try:
+            for index, node in enumerate(self._live):
+                with _registering:
+                    handles.append(node.register_prehook(self._before(index, node)))
+                    handles.append(node.register_hook(self._after(index, node)))
+            with self._sign.on_backwards():
+                yield
+        finally:
+            for handle in handles:
+                handle.remove()
 
     def finished(self) -> tuple[BackwardStep, ...]:
-        """The steps; to be called when the backward is over."""
+        """The steps; to be called when the backward is over.
+
+        Raises:
+            RuntimeError: another thread ran nodes of this graph.
+        """
+        if self._others.shared:
+            label = self._graph.nodes[min(self._others.shared)].label
+            raise RuntimeError(
+                f"another thread ran a backward through the same graph meanwhile ({label}), so "
+                "what its nodes hold can't be told; run forward again, for a graph of its own"
+            )
         for step in self._steps:
             self._settle(step)
-        return tuple(BackwardStep(**step) for step in self._steps)
+        return tuple(BackwardStep(number, **step) for number, step in enumerate(self._steps, 1))
 
     def _before(self, index: int, node: Any) -> Any:
         variable = self._leaf_of(index, node)
 
         def prehook(grads: tuple[torch.Tensor | None, ...]) -> None:
-            while self._returned:
-                self._settle(self._returned.pop())
-            step: dict[str, Any] = {
-                "number": len(self._steps) + 1,
-                "node": index,
+            if not self._sign.here():
+                if variable is None:
+                    with self._reading:  # the other backward may let go what is being read
+                        self._others.shared.add(index)
+                self._others.come(index)
+                return
+            returned = self._returned[threading.get_ident()]
+            while returned:
+                self._settle(returned.pop())
+            step: dict[str, Any] = {"node": index}
+            self._steps.append(step)
+            step |= {
                 "label": self._graph.nodes[index].label,
                 "incoming": tuple(map(describe, grads)),
                 "outgoing": (),
@@ -198,11 +243,11 @@ class _Recorder:
                     for name, tensor in self._retained.get(node, ())
                 ),
             }
-            self._steps.append(step)
             arrived = None
             if variable is not None:
+                alone, grad = self._others.none_at(index), variable.grad
                 memory = None if grads[0] is None else _memory(grads[0])
-                arrived = (memory, id(variable.grad), _memory(variable.grad))
+                arrived = (alone, memory, id(grad), _memory(grad))
             self._running.setdefault(index, []).append((step, arrived))
 
         return prehook
@@ -211,12 +256,17 @@ class _Recorder:
         variable = self._leaf_of(index, node)
 
         def hook(sent: tuple[torch.Tensor | None, ...], _: Any) -> None:
+            if not self._sign.here():
+                self._others.go(index)
+                return
             step, arrived = self._running[index].pop()
             step["outgoing"] = tuple(map(describe, sent))
             if variable is not None:
-                how = _how_written(variable.grad, *arrived)
-                step["written"] += (Written(step["label"], how, describe(variable.grad)),)
-            self._returned.append(step)
+                grad, (alone, *before) = variable.grad, arrived
+                alone = alone and not self._others.came_to(index)
+                how = _how_written(grad, *before) if alone else "beside another thread"
+                step["written"] += (Written(step["label"], how, describe(grad)),)
+            self._returned[threading.get_ident()].append(step)
 
         return hook
 
@@ -226,8 +276,10 @@ class _Recorder:
     def _settle(self, step: dict[str, Any]) -> None:
         """Count what a node let go: the engine releases after the hook, so this is read later."""
         index = step["node"]
-        had = self._held[index]
-        if had:
+        with self._reading:
+            had = self._held[index]
+            if not had or index in self._others.shared:
+                return
             left = set(_held_keys(self._live[index]))
             gone = [entry for entry in had if entry not in left]
             step["freed"] += tuple(dict.fromkeys(place for place, _, _ in gone))

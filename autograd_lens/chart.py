@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .base import View
+from .printable import printable
 
 MOST_LINES = 6
 """Lines in one chart: as many as there are colours that can be told apart."""
@@ -96,7 +97,7 @@ def chart(
     x, y = _words("x", x), _words("y", y)
     chart = Chart(
         title=_words("title", title) or f"{y} against {x}",
-        lines=tuple(_line(" ".join(str(k).split()), pair, log) for k, pair in lines.items()),
+        lines=tuple(_line(_words("a label", str(k)), pair, log) for k, pair in lines.items()),
         x=x,
         y=y,
         log=log,
@@ -113,7 +114,7 @@ def _words(name: str, text: Any) -> str:
     """A text on one line: the table and the axes have one line for it."""
     if not isinstance(text, str):
         raise TypeError(f"{name} must be a text that says what is shown, not {text!r:.40}")
-    return " ".join(text.split())
+    return printable(" ".join(text.split()))
 
 
 def _refuse_outside(name: str, ends: tuple[float, float] | None, lines: Any, axis: int) -> None:

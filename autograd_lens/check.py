@@ -2,6 +2,8 @@
 
 Compares tensors, numbers, texts, and lists, tuples and dicts of them. The expected value stays
 hidden unless it is asked for, so a check can stand beside an exercise.
+
+Close means: equal up to rounding. Nothing is close to an integer, a bool or a text but itself.
 """
 
 from __future__ import annotations
@@ -15,6 +17,23 @@ from typing import Any
 import torch
 
 from .base import View
+
+OWN = 8
+"""An element of a tensor may differ by so many roundings of its own size. A rounding is one
+``torch.finfo(dtype).eps``."""
+
+LARGEST = 8
+"""It may also differ by so many roundings of the largest element. Another order of summation makes
+such errors, and where large terms cancel, they are all that is left."""
+
+LARGEST_HALF = 1
+"""The same for half precision, where PyTorch sums in single precision and rounds at the end."""
+
+DIGITS = 1e-6
+"""By what part of itself a Python number may differ: a reader types a few digits."""
+
+NOTHING = 1e-12
+"""What is as good as 0 where a Python number is expected."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,6 +71,10 @@ class Check(View):
 
 def check(name: str, actual: Any, expected: Any, *, reveal: bool = False) -> Check:
     """Compare ``actual`` with ``expected`` and return a verdict that shows itself.
+
+    Numbers are close if they agree to six digits. Elements of a tensor are close if they differ by
+    rounding of their dtype: by 8 ``eps`` of the tensor's largest element, or in half precision by 8
+    ``eps`` of the element itself or 1 ``eps`` of the largest.
 
     Args:
         name: what the answer is called.
@@ -129,9 +152,8 @@ def _valueless(value: Any) -> bool:
 
 
 def _near(actual: complex, expected: complex) -> bool:
-    """Equal to six digits; next to zero, both smaller than anything that is not rounding."""
     try:
-        return cmath.isclose(actual, expected, rel_tol=1e-6, abs_tol=1e-12)
+        return cmath.isclose(actual, expected, rel_tol=DIGITS, abs_tol=NOTHING)
     except OverflowError:  # an integer beyond any float
         return False
 
@@ -152,7 +174,7 @@ def _compare_tensors(actual: Any, expected: torch.Tensor) -> _Result:
     actual, expected = _plain(actual), _plain(expected)
     if torch.equal(actual, expected):
         return "exact", "", ()
-    right = torch.isclose(actual, expected, rtol=0, atol=_rounding(expected), equal_nan=True)
+    right = _close(actual, expected)
     if right.all():
         return "close", "", ()
     if right.dim() == 0:
@@ -170,13 +192,19 @@ def _plain(tensor: torch.Tensor) -> torch.Tensor:
     return (tensor if tensor.layout == torch.strided else tensor.to_dense()).cpu()
 
 
-def _rounding(expected: torch.Tensor) -> float:
-    """Room for another order of summation, measured by the largest value; none for integers."""
+def _close(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
+    """Which elements are equal up to rounding; integers have to be the same."""
     if not (expected.is_floating_point() or expected.is_complex()):
-        return 0.0
+        return actual == expected
+    # Neighbours in 8 bits are too far apart for any of it.
+    eps = torch.finfo(expected.dtype).eps if expected.dtype.itemsize > 1 else 0.0
+    wide = torch.complex128 if expected.is_complex() else torch.float64
+    actual, expected = actual.to(wide), expected.to(wide)
     sizes = expected.abs()
-    sizes = sizes[sizes.isfinite()]
-    return 8 * torch.finfo(expected.dtype).eps * float(sizes.max()) if sizes.numel() else 0.0
+    sizes[~sizes.isfinite()] = 0
+    largest = sizes.max() * (LARGEST if eps < 1e-4 else LARGEST_HALF)
+    near = (actual - expected).abs() <= eps * torch.maximum(OWN * sizes, largest)
+    return near | (actual == expected) | (actual.isnan() & expected.isnan())
 
 
 def _compare_sequences(actual: Any, expected: Sequence[Any]) -> _Result:

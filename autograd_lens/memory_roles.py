@@ -16,6 +16,7 @@ import torch
 
 from . import _torch
 from .names import Names
+from .printable import printable
 from .raw import kept_by
 from .storages import shape_of, storages_of
 from .walk import engine_order
@@ -96,7 +97,7 @@ class Roles:
     def name(self, tensor: torch.Tensor, name: str) -> None:
         """Remember a name, unless the tensor has one."""
         if not self.name_of(tensor):
-            self._named[id(tensor)] = weakref.ref(tensor), name
+            self._named[id(tensor)] = weakref.ref(tensor), printable(name)
 
     def name_of(self, tensor: torch.Tensor) -> str:
         """The name of this tensor object, or an empty text."""

@@ -7,6 +7,8 @@ from typing import Any
 
 import torch
 
+from .printable import printable
+
 _ASK = (
     "names must be a torch.nn.Module, a mapping of name to tensor, or pairs such as "
     "model.named_parameters()"
@@ -31,6 +33,7 @@ class Names:
             pairs = [*names.named_parameters(remove_duplicate=False), *buffers]
         else:
             pairs = list(_pairs(names))
+        pairs = [(printable(name), tensor) for name, tensor in pairs]
         self.pairs = pairs  # kept, so that ids stay valid as long as this lives
         self.buffers = {id(buffer) for _, buffer in buffers}
         self._by_id: dict[int, list[str]] = {}
@@ -73,11 +76,4 @@ def _pairs(names: Any) -> Iterable[tuple[str, torch.Tensor]]:
             raise TypeError(f"{_ASK}; one name is a {type(name).__name__}")
         if not isinstance(tensor, torch.Tensor):
             raise TypeError(f"{_ASK}; {name!r} is a {type(tensor).__name__}")
-        yield printable(name), tensor
-
-
-def printable(name: str) -> str:
-    """``name`` with control characters written as escapes, so that it stays on one line."""
-    if name.isprintable():
-        return name
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
+        yield name, tensor

@@ -201,7 +201,9 @@ def record_memory(
     let go afterwards, and the recording keeps no tensor. What takes more than a second shows a bar.
 
     Import the lens before ``torch``: else PyTorch says on stderr, once, when memory goes that is
-    older than the recording. Memory by role does not depend on the number of threads, but the
+    older than the recording. If the first recording of a process runs in another thread than the
+    one that imported ``torch``, PyTorch writes "External init callback must run in same thread" to
+    stderr, and nothing is wrong. Memory by role does not depend on the number of threads, but the
     number of events may, and so may the peak: in the backward of a convolution, in
     ``scaled_dot_product_attention`` and in bfloat16 products on a CPU.
 

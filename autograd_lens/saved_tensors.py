@@ -30,7 +30,7 @@ from . import _torch
 from .base import View
 from .capture import no_tensor
 from .ledger import Reading, hooks_see, is_in_place, read
-from .names import printable
+from .printable import printable
 from .raw import Row
 from .record_saved import SavedRecorder
 from .saved import saved_from

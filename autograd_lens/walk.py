@@ -12,6 +12,7 @@ operations recorded by several threads, or run on several devices, may run in an
 from __future__ import annotations
 
 import heapq
+import threading
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -38,30 +39,31 @@ class _Guard:
     (4,000 on a 1 MB stack). A guard sits in the ``metadata`` of a node and holds the nodes where
     the next band begins. When its node dies the guard's ``__del__`` takes them over, the recursion
     ends there, and the outermost guard frees band after band in a loop. Nothing lives longer than
-    it would have: the held nodes were reachable from the guarded one anyway.
+    it would have: the held nodes were reachable from the guarded one anyway. Each thread frees what
+    dies in it.
     """
 
     __slots__ = ("held",)
-    _waiting: list[list[Any]] = []
-    _draining = False
+    _here = threading.local()
 
     def __init__(self, held: list[Any]):
         self.held = held
 
     def __del__(self) -> None:
-        cls = type(self)
-        cls._waiting.append(self.held)
+        here = self._here
+        held = self.held
         del self.held
-        if cls._draining:
+        if hasattr(here, "waiting"):
+            here.waiting.append(held)
             return
-        cls._draining = True
+        here.waiting = [held]
         try:
-            while cls._waiting:
-                held = cls._waiting.pop()
+            while here.waiting:
+                held = here.waiting.pop()
                 while held:
                     held.pop()
         finally:
-            cls._draining = False
+            del here.waiting
 
 
 @dataclass(frozen=True)

@@ -182,7 +182,7 @@ def from_the_top(html: str, site: str) -> str:
     pattern = (
         r'(\s(?:href|src|action|data-content_root)=")(?!#|/|[a-z][a-z0-9+.-]*:)(?:\./)?([^"]*)"'
     )
-    html, found = re.subn(pattern, rf'\g<1>{top(site)}\g<2>"', html)
+    html, found = re.subn(pattern, lambda m: f'{m[1]}{top(site)}{m[2]}"', html)
     if not found:
         raise PatternMissing("404.html links to nothing: see lean_pages")
     return html

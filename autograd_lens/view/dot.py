@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import graphviz
 
+from ..printable import printable
 from .figure import Picture, ProgramMissing
 
 ADVICE = (
@@ -30,17 +31,12 @@ class DotMissing(ProgramMissing):
 
 def quoted(text: str) -> str:
     """``text`` as a DOT string."""
-    return '"' + _printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return '"' + printable(text).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def escaped(text: str) -> str:
-    """``text`` for use inside an HTML-like label."""
-    return html.escape(_printable(text))
-
-
-def _printable(text: str) -> str:
-    """Control characters would end the label or be no XML; show them as their escapes."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    r"""``text`` for use inside an HTML-like label; there, too, ``\N`` means the node's name."""
+    return html.escape(printable(text)).replace("\\", "\\\\")
 
 
 @dataclass(frozen=True)
@@ -104,5 +100,10 @@ def _tidy(svg: str) -> str:
     svg = re.sub(
         r'(fill|stroke)="(?:#fffffe|transparent)"( \1-opacity="0[.0]*")?', r'\1="none"', svg
     )
-    svg = re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), svg)
+    svg = re.sub(r"<[^>]*>", _shorter, svg)
     return svg.replace("\n", "")
+
+
+def _shorter(tag: re.Match[str]) -> str:
+    """A tag with its coordinates to a tenth of a point; numbers between tags are the reader's."""
+    return re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), tag[0])

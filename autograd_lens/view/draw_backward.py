@@ -178,6 +178,7 @@ _HOW = {
     "retained": "{name} keeps its gradient {came}.",
     "left alone": "No gradient arrives, and {name}.grad is left as it was.",
     "taken by a hook": "{name}.grad was written and taken away again by a hook.",
+    "beside another thread": "{name}.grad gets {came}; another thread writes it at the same time.",
 }
 
 

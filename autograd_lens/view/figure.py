@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import product
 from numbers import Real
 from typing import Any
+
+from ..printable import LINES, printable
 
 
 class ProgramMissing(RuntimeError):
@@ -39,8 +41,18 @@ class Picture(ABC):
         return [picture.svg() for picture in pictures]
 
 
+class Shown:
+    """Made of texts that can be shown: see :mod:`autograd_lens.printable`."""
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            text = getattr(self, one.name)
+            if isinstance(text, str):
+                object.__setattr__(self, one.name, printable(text, LINES))
+
+
 @dataclass(frozen=True)
-class Meter:
+class Meter(Shown):
     """A bar under the picture: ``value`` of ``total``, named by ``label``."""
 
     label: str
@@ -49,7 +61,7 @@ class Meter:
 
 
 @dataclass(frozen=True)
-class Frame:
+class Frame(Shown):
     """What a figure shows for one combination of choices.
 
     Attributes:
@@ -94,12 +106,18 @@ class Choice:
             raise ValueError(f"the choice {self.name!r} is free, so its values must be numbers")
         if not self.labels:
             object.__setattr__(self, "labels", tuple(str(value) for value in self.values))
+        object.__setattr__(self, "labels", tuple(map(printable, self.labels)))
         if len(self.labels) != len(self.values):
             raise ValueError(f"{len(self.values)} values but {len(self.labels)} labels")
 
+    @property
+    def title(self) -> str:
+        """The name as it is shown."""
+        return printable(self.name)
+
 
 @dataclass(frozen=True)
-class Figure:
+class Figure(Shown):
     """A drawable whole: everything that text, HTML and widgets need.
 
     Attributes:
@@ -115,6 +133,11 @@ class Figure:
     choices: tuple[Choice, ...] = ()
     legend: Mapping[str, str] = field(default_factory=dict)
     head: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shown = {role: printable(words) for role, words in self.legend.items()}
+        object.__setattr__(self, "legend", shown)
 
     def grid(self) -> Iterator[dict[str, Any]]:
         """Every combination of choices; the last choice varies fastest."""

@@ -181,7 +181,7 @@ def inline(svg: str, name: str, size: tuple[float, float], centred: bool = True)
     )
     # Sphinx marks the word that was searched for, and would measure a title as if it were drawn.
     svg = svg.replace("<title>", '<title class="nohighlight">')
-    return follow_theme(re.sub(r"^<svg[^>]*", opening, svg, count=1))
+    return follow_theme(opening + svg[svg.index(">") :])
 
 
 def _width(size: tuple[float, float]) -> str:
@@ -201,7 +201,7 @@ def _canvas(svgs: list[str], least: tuple[float, float]) -> tuple[float, float]:
 
 
 def _control(choice: Choice) -> str:
-    name, size = escape(choice.name), len(choice.values)
+    name, size = escape(choice.title), len(choice.values)
     labels = escape(json.dumps(choice.labels, ensure_ascii=False))
     if choice.control == "menu":
         # No <select>: for its autofill, Chromium lays out whatever part of a page holds one.

@@ -69,19 +69,19 @@ class _Control:
     """
 
     def __init__(self, choice: Choice, choose: Callable[[str, Any], None]):
-        self.name, self.choose = choice.name, choose
+        self.name, self.title, self.choose = choice.name, choice.title, choose
         self.values, self.labels = list(choice.values), list(choice.labels)
         self.following = False  # while one widget is set to what another shows
         self.box = self.label = self.play = None
         if choice.control == "menu":
             self.selector = widgets.Dropdown(
-                options=self._options(), description=choice.name, style=WHOLE_NAME
+                options=self._options(), description=choice.title, style=WHOLE_NAME
             )
             self.position = "index"
         else:
             # Not SelectionSlider: in a page it does not see that it has got more values.
             self.selector = widgets.IntSlider(
-                max=self._last(), description=choice.name, style=WHOLE_NAME, readout=False
+                max=self._last(), description=choice.title, style=WHOLE_NAME, readout=False
             )
             self.position = "value"
         self.selector.observe(self._selected, names=self.position)
@@ -108,8 +108,8 @@ class _Control:
     def _film(self) -> list[widgets.Widget]:
         """The slider with buttons around it, as on a page."""
         slim = widgets.Layout(width="44px")
-        back = widgets.Button(description="‹", tooltip=f"previous {self.name}", layout=slim)
-        forth = widgets.Button(description="›", tooltip=f"next {self.name}", layout=slim)
+        back = widgets.Button(description="‹", tooltip=f"previous {self.title}", layout=slim)
+        forth = widgets.Button(description="›", tooltip=f"next {self.title}", layout=slim)
         back.on_click(lambda _: self._go(self._place() - 1))
         forth.on_click(lambda _: self._go(self._place() + 1))
         self.play = widgets.Play(min=0, max=self._last(), interval=1300)
@@ -121,7 +121,7 @@ class _Control:
         self.number, kind = (int, widgets.IntText) if whole else (float, widgets.FloatText)
         self.box = kind(
             value=self.number(self.values[0]),
-            description=f"or any {self.name}",
+            description=f"or any {self.title}",
             style=WHOLE_NAME,
             layout=widgets.Layout(width="220px"),
         )

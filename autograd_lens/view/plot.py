@@ -17,6 +17,7 @@ from html import escape
 from typing import Any
 from xml.etree import ElementTree
 
+from ..printable import printable
 from .figure import Picture
 from .theme import light
 
@@ -87,11 +88,14 @@ def _drawn(plot: Plot, form: str, **options: Any) -> bytes:
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     import matplotlib.style
     from matplotlib.figure import Figure
+    from matplotlib.text import Text
 
     # From the defaults: the reader's own settings are for the reader's own plots.
     with matplotlib.style.context(["default", STYLE]):
         figure = Figure(figsize=SIZE, layout="constrained")
         plot.paint(figure.subplots())
+        for text in figure.findobj(Text):
+            text.set_text(printable(text.get_text()))
         buffer = io.BytesIO()
         figure.savefig(buffer, format=form, **options)
     return buffer.getvalue()
@@ -194,7 +198,7 @@ def _marker(use: Any, shapes: dict[str, Any], words: str) -> str:
     shape = shapes[use.get(_HREF)]
     x, y = (_short(use.get(name)) for name in "xy")
     paint = _paint(_style(shape) | _style(use))
-    title = f"<title>{escape(words)}</title>" if words else ""
+    title = f"<title>{escape(printable(words))}</title>" if words else ""
     path = _short(shape.get("d"))
     if path.count("C") > 4:  # a circle, which Matplotlib draws as eight curves
         radius = max(float(number) for number in re.findall(r"[\d.]+", path))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from ..printable import printable
 from .figure import Picture
 from .theme import FONT, light
 
@@ -112,15 +113,15 @@ def _written(mark: Mark) -> str:
         return (
             f'<text x="{x:.1f}" y="{y:.1f}" dy=".34em" font-size="{mark.size:g}" '
             f'text-anchor="{mark.anchor}" fill="{light(mark.role)}"{turn}>'
-            f"{escape(mark.text)}</text>"
+            f"{escape(printable(mark.text))}</text>"
         )
     shape = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3.2"'
     if mark.shape == "down":
         shape = f'<path d="M{x - 4:.1f} {y - 4:.1f}h8l-4 7z"'
+    end = "</path>" if mark.shape == "down" else "</circle>"
     return (
         f'<g data-lens="{mark.name}" class="{mark.name}">{shape} fill="{light(mark.role)}">'
-        f"<title>{escape(mark.title)}</title>{'</circle>' if mark.shape == 'circle' else '</path>'}"
-        "</g>"
+        f"<title>{escape(printable(mark.title))}</title>{end}</g>"
     )
 
 
@@ -133,8 +134,8 @@ def _paint(axes: Any, mark: Mark) -> None:
                   linewidth=mark.width, linestyle=(0, (3, 2)) if mark.dashed else "-")  # fmt: skip
     elif isinstance(mark, Words):
         side = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
-        axes.text(*mark.at, mark.text, color=light(mark.role), fontsize=mark.size, ha=side,
-                  va="center", rotation=0 if mark.upright else 90, rotation_mode="anchor",
-                  parse_math=False)  # fmt: skip
+        axes.text(*mark.at, printable(mark.text), color=light(mark.role), fontsize=mark.size,
+                  ha=side, va="center", rotation=0 if mark.upright else 90,
+                  rotation_mode="anchor", parse_math=False)  # fmt: skip
     else:
         axes.plot(*mark.at, "v" if mark.shape == "down" else "o", color=light(mark.role))

@@ -6,6 +6,8 @@ A release of PyTorch that moves something fails here, by name, before a reader m
 import ast
 import importlib.util
 import re
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,37 @@ def test_the_next_sequence_number_is_that_of_the_next_node(monkeypatch):
     monkeypatch.setattr(torch._C, "_autograd", Bare())
     with pytest.raises(_torch.LensUnsupported, match="_get_sequence_nr"):
         _torch.next_sequence_nr()
+
+
+SIGNS = pytest.mark.skipif(not _torch._CAN_SIGN, reason="torch 2.11 can't take an entry away")
+
+
+@pytest.mark.parametrize("can_sign", [pytest.param(True, marks=SIGNS), False])
+def test_a_sign_is_carried_by_the_backwards_of_one_thread(monkeypatch, can_sign):
+    monkeypatch.setattr(_torch, "_CAN_SIGN", can_sign)
+    sign, seen = _torch.Sign(), []
+    y = leaf(3).exp()
+    y.register_hook(lambda grad: seen.append(sign.here()))
+    with sign.on_backwards():
+        y.sum().backward(retain_graph=True)
+        other = threading.Thread(target=y.sum().backward)
+        other.start()
+        other.join()
+    assert seen == [True, False]
+
+
+@SIGNS
+def test_thread_local_state_keeps_an_object_until_it_is_taken_away():
+    kept = object()
+    before = sys.getrefcount(kept)
+    torch._C._stash_obj_in_tls("test", kept)
+    assert sys.getrefcount(kept) == before + 1
+    torch._C._remove_obj_from_tls("test")
+    assert sys.getrefcount(kept) == before and not torch._C._is_key_in_tls("test")
+
+
+def test_signs_are_there_from_torch_2_13_on():
+    assert _torch._CAN_SIGN or torch.__version__ < "2.13"
 
 
 def test_raw_saved_is_the_tensor_itself():
