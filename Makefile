@@ -1,13 +1,15 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve look test outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
+.PHONY: help env book serve look style test test-all outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
 PYTEST_ARGS ?=
 NOTEBOOKS ?=
 PORT ?= 8000
+WORKERS ?= 2
+PART ?=
 URL ?=
 PAGES ?=
 SITE ?=
@@ -46,17 +48,30 @@ serve: book  ## build the book and show it on this machine (PORT=8000)
 
 # SITE=_build/html looks at a book that is built already. Make itself exits with 2 whenever anything
 # failed; `python -m tools.look` tells them apart.
+look: export SITE := $(value SITE)
 look: $(if $(SITE),$(STAMP),book)  ## draw every figure and page on contact sheets; what is wrong? (PAGES=book/01_tape)
-	@$(BIN)/python -m tools.look $(PAGES) $(if $(SITE),--site '$(SITE)')
+	@$(BIN)/python -m tools.look $(PAGES) $(if $(SITE),--site "$$SITE")
 
 # One run of pytest, so that its closing line counts everything. It builds the book, as `make book`
 # does, while other tests run. Cells of one notebook share a kernel, so they go to one worker:
-# loadscope (conftest.py says in which units and order).
-test: $(STAMP)  ## check style, build the book, run all tests, and compare all notebook outputs
+# loadscope (tools/testing/order.py says in which units and order).
+PYTEST = LENS_SITE='$(CURDIR)/_build/html' $(BIN)/python -m pytest --nbval --nbval-current-env \
+	--nbval-cell-timeout=300 --nbval-kernel-startup-timeout=300 -n $(WORKERS) --dist loadscope --durations=20
+
+style: $(STAMP)  ## check the style of all Python files
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+test: style  ## compare all notebook outputs, test the package, build the book and open its pages
 	rm -rf _build/html _build/.doctrees
-	LENS_SITE='$(CURDIR)/_build/html' $(BIN)/python -m pytest --nbval --nbval-current-env --nbval-cell-timeout=300 -n 2 --dist loadscope $(PYTEST_ARGS)
+	$(PYTEST) --small --executed=_build/executed $(PYTEST_ARGS)
+
+# A part is a folder of tests; the notebooks themselves go with theirs.
+PARTS := lens notebooks site jupyter project
+test-all: style  ## the same and all that is slow: JupyterLab, Colab's packages, … (PART=site)
+	$(if $(filter-out $(PARTS),$(PART)),$(error PART=$(PART): the parts are $(PARTS)))
+	rm -rf _build/html _build/.doctrees
+	$(PYTEST) $(if $(PART),tests/$(PART) $(if $(filter notebooks,$(PART)),$(wildcard book labs/solutions))) $(PYTEST_ARGS)
 
 outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=book/01_tape.ipynb)
 	$(BIN)/python -m tools.notebooks $(NOTEBOOKS)

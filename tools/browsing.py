@@ -1,29 +1,42 @@
 """A real browser with the network closed, and a server for a folder on this machine."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import gzip
 import http.server
-import shutil
 import threading
+import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Error, Page, Request, sync_playwright
 
 ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --disable-background-networking "
     "--disable-component-update --disable-sync --no-first-run"
 ).split()
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE = 120  # seconds until something that must happen counts as missing; machines are busy
+# An animation that repeats for ever does not count, nor one in a section that is not laid out: it
+# does not begin before the section is.
+AT_REST = """async () => {
+  await document.fonts.ready;
+  const counts = animation => animation.playState === "running"
+    && animation.effect?.getComputedTiming().endTime < Infinity
+    && animation.effect.target?.checkVisibility({contentVisibilityAuto: true});
+  const layout = () => [scrollX, scrollY, document.documentElement.scrollHeight].join();
+  for (let calm = 0, last = "", frames = 0; calm < 10; calm++, frames++) {
+    await new Promise(requestAnimationFrame);
+    if (layout() !== last || document.getAnimations().some(counts)) [calm, last] = [0, layout()];
+    if (frames > 3000) throw new Error("the page does not come to rest");
+  }
+}"""
+DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # this machine itself
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".webp"}  # gzip gains nothing
-
-
-def chromium() -> str | None:
-    """The path of a Chromium, or None."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -88,12 +101,43 @@ class Journal:
         ]
 
 
+def at_rest(page: Page) -> None:
+    """Wait for fonts, for what fades or slides, and until the layout is the same for ten frames.
+
+    What answers later than that is not waited for: give that a condition of its own. A page that
+    leads on to another is left behind.
+    """
+    try:
+        page.evaluate(AT_REST)
+    except Error as error:
+        if "context was destroyed" not in error.message:
+            raise
+        page.wait_for_load_state()
+        at_rest(page)
+
+
+def until(page: Page, condition: Callable[[], bool], patience: float = PATIENCE) -> bool:
+    """Wait until something holds; whether it does, at the latest after some seconds.
+
+    The page goes on meanwhile. A condition that the page itself can judge is better given to
+    Playwright's `wait_for_function`.
+    """
+    end = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        page.wait_for_timeout(20)
+    return True
+
+
 class Browsing:
     """One Chromium for a test session; every page gets a context of its own."""
 
     def __init__(self, program: str):
         self.program = program
         self.contexts = []
+        self.weights: dict[str, int] = {}
+        "Bytes on the wire of files that were weighed before: all but documents."
 
     def __enter__(self):
         self.playwright = sync_playwright().start()
@@ -130,8 +174,11 @@ class Browsing:
             java_script_enabled=script,
             reduced_motion="no-preference" if motion else "reduce",
         )
+        context.set_default_timeout(1000 * PATIENCE)
         self.contexts.append(context)
         journal = Journal()
+        asked: list[Request] = []
+        ended: list[Request] = []
 
         def gate(route):
             url = route.request.url
@@ -143,12 +190,6 @@ class Browsing:
             else:
                 journal.foreign.append(url)
                 route.abort()
-
-        def weigh(response):
-            if not response.url.startswith(address):
-                return
-            if response.status < 300:
-                journal.bytes[response.url] = sent_bytes(response.url, response.body())
 
         def miss(response):
             if response.status >= 400 and response.url.startswith(address):
@@ -162,9 +203,31 @@ class Browsing:
             "console",
             lambda said: said.type == "error" and journal.errors.append(f"console: {said.text}"),
         )
-        page.on("requestfinished", lambda request: weigh(request.response()))
-        page.goto(address + name, wait_until="networkidle")
+        page.on("request", lambda request: asked.append(request))
+        page.on("requestfinished", lambda request: ended.append(request))
+        page.on("requestfailed", lambda request: ended.append(request))
+        page.goto(address + name)
+        if script:  # without, no frame calls back, and nothing moves
+            at_rest(page)
+        if not until(page, lambda: len(ended) == len(asked)):
+            raise TimeoutError(f"{name}: {len(asked) - len(ended)} requests do not end")
+        for request in ended:
+            if request.url.startswith(address):
+                self.weigh(request, journal)
         return page, journal
+
+    def weigh(self, request: Request, journal: Journal) -> None:
+        """Note what a file weighs, if the site has it.
+
+        It is asked for again: the browser forgets the body of a page that has led on to another.
+        """
+        response = request.response()
+        if response is None or response.status >= 300:
+            return
+        if request.resource_type == "document" or request.url not in self.weights:
+            with DIRECTLY.open(request.url, timeout=PATIENCE) as answer:
+                self.weights[request.url] = sent_bytes(request.url, answer.read())
+        journal.bytes[request.url] = self.weights[request.url]
 
 
 def sent_bytes(url: str, body: bytes) -> int:

@@ -7,6 +7,7 @@ starts with, is built from it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,11 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOK_FOLDERS = ("book", "labs/solutions")
 
 
-def notebook_paths(root: Path = ROOT) -> list[Path]:
-    """Every notebook whose outputs are stored, in the order of the book."""
+def notebook_paths(root: Path = ROOT, folders: Iterable[str] = NOTEBOOK_FOLDERS) -> list[Path]:
+    """Every notebook in these folders whose outputs are stored, in the order of the book."""
     return [
         path
-        for folder in NOTEBOOK_FOLDERS
+        for folder in folders
         for path in sorted((root / folder).rglob("*.ipynb"))
         if ".ipynb_checkpoints" not in path.parts
     ]

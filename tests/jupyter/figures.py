@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from html import unescape
 
-from lab import changed
 from playwright.sync_api import Locator, Page
+
+from tools.browsing import at_rest
 
 FIGURE = re.compile(r'<figure class="lens" role="figure" aria-label="([^"]*)"')
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -76,14 +77,16 @@ def step(page: Page, film: Locator) -> str:
     title = film.get_attribute("aria-label")
     stage, caption = film.locator(".lens-stage"), film.locator(".lens-caption")
     first, said = stage.inner_html(), caption.inner_text()
-    film.locator(".lens-prev").click()
-    if changed(page, stage, first, patience=0.2):
+
+    def press(button: str) -> str:
+        film.locator(button).click()
+        at_rest(page)  # the page answers by itself, without a kernel
+        return stage.inner_html()
+
+    if press(".lens-prev") != first:
         return f"{title}: there is something before the first step"
-    film.locator(".lens-next").click()
-    if not changed(page, stage, first, patience=5) or caption.inner_text() == said:
+    if press(".lens-next") == first or caption.inner_text() == said:
         return f"{title}: the next step shows nothing new"
-    second = stage.inner_html()
-    film.locator(".lens-prev").click()
-    if not changed(page, stage, second, patience=5) or stage.inner_html() != first:
+    if press(".lens-prev") != first:
         return f"{title}: one step back is not where it was"
     return ""

@@ -19,8 +19,10 @@ from urllib.parse import quote
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page
 
+from tools.browsing import PATIENCE, until
+
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 300  # seconds until a notebook has run; the machine may be busy
+RUN = 600  # seconds until a notebook has run; the machine may be busy
 
 SETTINGS = {
     # All cells in the page, so that what is not in view can be counted.
@@ -65,6 +67,7 @@ class Lab:
     def open(self, notebook: str) -> Page:
         """Open a notebook in JupyterLab and wait until its kernel rests."""
         context = self.browser.new_context(viewport={"width": 1300, "height": 900})
+        context.set_default_timeout(1000 * PATIENCE)
         self.contexts.append(context)
         context.route("**/*", self._gate)
         page = context.new_page()
@@ -72,7 +75,7 @@ class Lab:
         page.on("console", self._heard)
         page.goto(f"{self.address}/lab/tree/{quote(notebook)}?reset")
         accept_kernel(page)
-        page.wait_for_function(AT_REST, timeout=120_000)
+        page.wait_for_function(AT_REST)
         return page
 
     def _gate(self, route) -> None:
@@ -102,12 +105,9 @@ class Lab:
 
 def accept_kernel(page: Page) -> None:
     """Answer the dialog that asks for a kernel, if it comes."""
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=120_000)
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
     dialog = page.locator(".jp-Dialog").get_by_role("button", name="Select", exact=True)
-    with contextlib.suppress(Exception):
-        page.wait_for_function(
-            f"() => document.querySelector('.jp-Dialog') || ({AT_REST})()", timeout=30_000
-        )
+    page.wait_for_function(f"() => document.querySelector('.jp-Dialog') || ({AT_REST})()")
     if dialog.count():
         dialog.click()
 
@@ -116,7 +116,7 @@ def run_all(page: Page) -> list[dict]:
     """*Run → Run All Cells*; returns what JupyterLab then knows of every code cell."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
-    page.wait_for_function(HAS_RUN, timeout=1000 * PATIENCE)
+    page.wait_for_function(HAS_RUN, timeout=1000 * RUN)
     return page.evaluate(CELLS)
 
 
@@ -127,20 +127,15 @@ def command(page: Page, name: str, **arguments) -> None:
     )
 
 
-def changed(page: Page, stage: Locator, before: str, patience: float = 20) -> bool:
-    """Whether what ``stage`` shows becomes another than ``before``, within some seconds."""
-    end = time.monotonic() + patience
-    while time.monotonic() < end:
-        if stage.inner_html() != before:
-            return True
-        page.wait_for_timeout(50)
-    return False
+def changed(page: Page, stage: Locator, before: str) -> bool:
+    """Wait until ``stage`` shows something else than ``before``; whether it does in the end."""
+    return until(page, lambda: stage.inner_html() != before)
 
 
 def request(url: str, method: str = "GET") -> bytes:
     """Ask the server for something."""
     asked = urllib.request.Request(url, method=method)
-    with urllib.request.urlopen(asked, timeout=20) as answer:
+    with urllib.request.urlopen(asked, timeout=PATIENCE) as answer:
         return answer.read()
 
 
@@ -182,7 +177,7 @@ def serve(folder: Path, own: Path) -> Iterator[str]:
         )
     address = f"http://127.0.0.1:{port}"
     try:
-        end = time.monotonic() + 90
+        end = time.monotonic() + PATIENCE
         while not _answers(address):
             if server.poll() is not None or time.monotonic() > end:
                 raise RuntimeError(f"JupyterLab does not start:\n{log.read_text()[-3000:]}")
@@ -191,11 +186,11 @@ def serve(folder: Path, own: Path) -> Iterator[str]:
     finally:
         server.terminate()  # it then ends its kernels
         try:
-            server.wait(15)
+            server.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(server.pid, signal.SIGKILL)
-            server.wait(15)
+            server.wait(PATIENCE)
 
 
 def _answers(address: str) -> bool:

@@ -7,7 +7,10 @@ import pytest
 from lab import changed, command, run_all
 from nbformat.v4 import new_code_cell, new_notebook
 
-pytestmark = pytest.mark.needs("dot", "chromium")
+pytestmark = [
+    pytest.mark.needs("dot", "chromium"),
+    pytest.mark.large("tests/lens/test_live.py moves the same widgets without a browser"),
+]
 
 CELLS = [
     "import autograd_lens as lens\nimport torch\ncalls = []",
@@ -57,7 +60,7 @@ def calls(page) -> tuple[int, str]:
     command(page, "notebook:clear-cell-output")
     output.wait_for(state="detached")
     command(page, "notebook:run-cell")
-    output.wait_for(timeout=20_000)
+    output.wait_for()
     _, number, last = output.inner_text().split(maxsplit=2)
     return int(number), last.strip()
 
@@ -76,7 +79,7 @@ def stands_at(handle) -> float:
 
 
 def says(figure, text):
-    figure.locator(".lens-caption").get_by_text(text).wait_for(timeout=20_000)
+    figure.locator(".lens-caption").get_by_text(text).wait_for()
 
 
 def test_a_number_is_typed_and_joins_the_slider(page, pair):
@@ -133,7 +136,7 @@ def test_text_that_was_opened_stays_open(page, pair):
     handle, _ = row(pair, 1)
     assert pair.locator("pre").count() == 0
     pair.get_by_label("as text").check()
-    pair.locator("pre").wait_for(timeout=20_000)
+    pair.locator("pre").wait_for()
     handle.focus()
     page.keyboard.press("Home")
     says(pair, "scale = 0.5:")

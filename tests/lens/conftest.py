@@ -6,10 +6,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 import autograd_lens  # noqa: F401  (before torch: it quiets the profiler)
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+# The same examples each time, and none of Hypothesis' own limits of time: machines are busy.
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,11 @@ STORED = atlas.load()
 expecttest = pytest.importorskip("expecttest", reason="PyTorch's op database needs it")
 
 
+DATABASE = pytest.mark.large(
+    "the atlas' notebook observes calls anew, and TestObserve what a node holds"
+)
+
+
 @pytest.fixture(scope="session")
 def fresh():
     """The whole database, run once."""
@@ -25,6 +30,7 @@ def fresh():
 
 
 class TestStored:
+    @DATABASE
     def test_is_what_runs_here(self, fresh):
         if fresh.torch != STORED.torch:
             pytest.skip(f"stored for torch {STORED.torch}, this is {fresh.torch}: make atlas-diff")
@@ -38,11 +44,13 @@ class TestStored:
         assert list(again["ops"]) == sorted(again["ops"])
         assert all("\n" not in line for line in STORED.to_json().splitlines())
 
+    @DATABASE
     def test_has_every_op(self, fresh):
         assert set(fresh.ops) == set(op_database())
         assert len(fresh.recorded()) >= 500
         assert all(row.reason for row in fresh.ops.values() if row.seen is None)
 
+    @DATABASE
     def test_differentiable_ops_run(self, fresh):
         """Those of which the database says so and that record nothing here, by reason."""
         silent = {
@@ -83,6 +91,7 @@ def _only_with_the_stored_version() -> None:
         pytest.skip(f"the database of {torch.__version__} is not that of {STORED.torch}")
 
 
+@pytest.mark.large("the stored table is held to the formulas of derivatives.yaml")
 class TestAgainstTheDatabase:
     """What runs is compared with what the database declares, which the atlas never reads."""
 

@@ -75,6 +75,7 @@ def ends_well(body, **how):
     return out
 
 
+@pytest.mark.large("a chain as long is read and freed on a small stack")
 def test_a_chain_of_100_000_is_complete_as_data_text_and_dot():
     ends_well(
         """
@@ -198,6 +199,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.large("deep chains are read and freed on a small stack")
 def test_graphs_of_many_shapes_on_a_small_stack():
     body = "".join(
         f"print({name!r}, flush=True)\n{textwrap.dedent(lines)}" for name, lines in SHAPES.items()
@@ -232,6 +234,7 @@ def test_an_interrupt_does_not_leave_a_deep_graph_unguarded(where):
     )
 
 
+@pytest.mark.large("deep chains are read and freed on a small stack")
 def test_a_freed_deep_graph_with_a_list_is_dropped_safely():
     ends_well(
         """

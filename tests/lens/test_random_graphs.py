@@ -1,7 +1,7 @@
 """Graphs that nobody thought of: the lens against the plainest walk, and against plain backward."""
 
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from independent import walk
 
@@ -66,9 +66,7 @@ def run(program):
     return outputs, leaves
 
 
-often = settings(
-    max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck)
-)
+often = settings(max_examples=60)
 
 
 @often

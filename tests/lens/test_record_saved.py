@@ -549,6 +549,7 @@ def test_leaving_what_was_not_entered():
         lens.record_saved().__exit__(None, None, None)
 
 
+@pytest.mark.large("45 writes chosen by hand are recorded on views")
 def test_every_operation_of_the_op_database_on_a_view():
     """In place on a view, every op that can: what is counted is what the events say."""
     from torch.testing._internal.common_methods_invocations import op_db

@@ -68,7 +68,7 @@ def step(draw, x):
     return x[...]
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 @given(views())
 def test_offsets_are_those_of_the_addresses(chain):
     layout = lens.storage_layout(*chain)
@@ -86,7 +86,7 @@ def test_offsets_are_those_of_the_addresses(chain):
             assert layout.shares(0, number)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(views())
 def test_the_picture_says_of_every_cell_who_reads_it(chain):
     layout = lens.storage_layout(*chain[-2:])
@@ -94,7 +94,7 @@ def test_the_picture_says_of_every_cell_who_reads_it(chain):
         assert sorted(found) == sorted(layout.readers(cell, storage))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 6)), max_size=4))
 def test_distinct_counts_any_strides(pairs):
     """`as_strided` makes layouts that no chain of views does."""

@@ -7,14 +7,12 @@ import threading
 import weakref
 from pathlib import Path
 
-import nbformat
 import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
 from autograd_lens import _torch, walk
-from tools.notebooks import execute
 
 STRESS = Path(__file__).with_name("stress.py")
 STRESSES = pytest.mark.parametrize(
@@ -45,6 +43,9 @@ def test_recordings_beside_other_threads(kind, runs, recorders, trainers):
 
 
 def test_recordings_beside_other_threads_in_a_kernel(tmp_path):
+    nbformat = pytest.importorskip("nbformat", reason="the lens alone is tested without kernels")
+    from tools.notebooks import execute
+
     cells = [
         f"import sys; sys.path.insert(0, {str(STRESS.parent)!r}); import stress",
         'stress.main("own", 3, 4)',

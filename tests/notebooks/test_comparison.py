@@ -183,6 +183,7 @@ def test_every_character_counts_in_the_small_notebook(executed, tmp_path, reques
     assert [unnoticed(item) for item in items(path, request)] == [[]] * len(SOURCES)
 
 
+@pytest.mark.large("every character of a small notebook with each kind of output is changed")
 @pytest.mark.parametrize("path", notebook_paths(), ids=lambda path: path.name)
 def test_every_character_counts(path, request):
     found = items(path, request)

@@ -57,6 +57,7 @@ def processor(capability: str) -> Kernel:
     return Kernel(HERE, (), {"ATEN_CPU_CAPABILITY": capability}, (NO_PICTURES,))
 
 
+@pytest.mark.large("nbval compares each notebook on this processor; prose asks for four digits")
 class TestProcessors:
     @NOTEBOOKS
     @pytest.mark.parametrize("capability", ["default", "avx2"])
@@ -169,6 +170,7 @@ def wanted() -> dict[str, str]:
     }
 
 
+@pytest.mark.large("nbval compares each notebook with the packages of the book")
 class TestColab:
     @NOTEBOOKS
     def test_same_outputs(self, path, colab):

@@ -66,6 +66,7 @@ def alone(nb):
 ROUTED = [path for path in notebook_paths() if stops(nbformat.read(path, as_version=4))]
 
 
+@pytest.mark.large("the gate follows the chain of stops; the whole notebook runs")
 @pytest.mark.parametrize("path", ROUTED, ids=[p.name for p in ROUTED])
 def test_the_short_route_runs_alone(path):
     nb = nbformat.read(path, as_version=4)

@@ -13,6 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import tomllib
+from nbclient import NotebookClient
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from packaging.requirements import Requirement
 
@@ -21,7 +22,7 @@ from tools.canary import environments, explained, rerun
 from tools.canary.explained import BadExplanation, explain, load
 from tools.canary.report import Report, first_difference
 from tools.canary.rerun import NOTHING, Difference, Kernel, Run
-from tools.notebooks import normalise
+from tools.notebooks import CELL_TIMEOUT, normalise
 from tools.repository import ROOT
 
 HERE = Kernel(Path(sys.executable))
@@ -113,19 +114,28 @@ def test_a_kernel_that_dies(tmp_path):
     ]
 
 
-def test_a_cell_that_takes_too_long(tmp_path, monkeypatch):
+ENDLESS = "import signal\nwhile True: signal.pause()"
+STUBBORN = f"import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n{ENDLESS}"
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Cells that never end have a second; the others have the time that they need."""
+    seconds = staticmethod(lambda cell: 1 if "while True" in cell.source else CELL_TIMEOUT)
+    monkeypatch.setattr(NotebookClient, "timeout_func", seconds)
+
+
+def test_a_cell_that_takes_too_long(tmp_path, short):
+    run = rerun.rerun(notebook(ENDLESS, "print('goes on')"), tmp_path, "x", HERE)
+    texts = [one.after for one in run.differences]
+    assert texts == [f"did not end within {CELL_TIMEOUT} s", "goes on"]
+
+
+def test_a_kernel_that_does_not_let_itself_be_interrupted(tmp_path, monkeypatch, short):
     monkeypatch.setattr(rerun, "PATIENCE", 1)
-    stubborn = (
-        "while True:\n    try:\n        time.sleep(60)\n    except KeyboardInterrupt:\n        pass"
-    )
-    nb = notebook("import time; time.sleep(60)", "print('goes on')", stubborn, "print('never')")
-    run = rerun.rerun(nb, tmp_path, "x", HERE, timeout=2)
-    assert [one.after for one in run.differences] == [
-        "did not end within 2 s",
-        "goes on",
-        "did not end within 2 s",
-        "not run: the kernel was gone",
-    ]
+    run = rerun.rerun(notebook(STUBBORN, "print('never')"), tmp_path, "x", HERE)
+    texts = [one.after for one in run.differences]
+    assert texts == [f"did not end within {CELL_TIMEOUT} s", "not run: the kernel was gone"]
 
 
 @pytest.mark.parametrize(

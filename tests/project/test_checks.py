@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import runpy
 import subprocess
 import sys
 
@@ -61,27 +60,12 @@ def test_a_missing_program_fails_in_ci(run):
     assert "test_picture needs dot, which is not installed" in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("nodeid", "unit"),
-    [
-        ("book/01_tape.ipynb::Cell 3", "book/01_tape.ipynb"),
-        ("tests/a.py::test_b", "tests/a.py"),
-        ("tests/a.py::test_b[nodes-3]", "tests/a.py"),
-        ("tests/a.py::Class::test_b[01_tape.ipynb]", "tests/a.py::01_tape"),
-        ("tests/a.py::test_b[book/01_tape.html-390-light]", "tests/a.py::01_tape"),
-        ("tests/a.py::test_b[light-book/index]", "tests/a.py::index"),
-    ],
-)
-def test_what_is_about_one_chapter_goes_to_one_worker(nodeid, unit):
-    assert runpy.run_path(str(ROOT / "conftest.py"))["unit"](nodeid) == unit
-
-
-def test_ci_runs_make_test():
+def test_ci_runs_all_tests():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     lines = script.read_text("utf-8").splitlines()
     assert "set -euo pipefail" in lines
-    assert lines[-1] == "make test"
+    assert lines[-1] == "make test-all"
 
 
 def test_documents_name_targets_that_exist():

@@ -18,6 +18,7 @@ from tools.repository import ROOT, address, setup_cell
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from making import planned
 from workflows import CHECKS, calls, read, steps
 
 FOLDER = ROOT / ".github" / "workflows"
@@ -144,11 +145,39 @@ def test_pushes_and_pull_requests_start_it_and_the_newest_wins(test_flow):
     assert "github.ref" in test_flow["concurrency"]["group"]
 
 
-def test_the_whole_is_make_test(test_flow):
-    scripts = [step.get("run", "") for step in test_flow["jobs"]["whole"]["steps"]]
-    assert "make test" in scripts
+def test_the_whole_is_all_parts_of_make_test_all(test_flow):
+    job = test_flow["jobs"]["whole"]
+    assert "make test-all" in [step.get("run", "") for step in job["steps"]]
+    assert job["env"]["PART"] == "${{ matrix.part }}"
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")}
+    assert sorted(job["strategy"]["matrix"]["part"]) == sorted(folders)
     text = (FOLDER / "test.yml").read_text("utf-8")
-    assert calls(text)["target"] == {"env", "test"}
+    assert calls(text)["target"] == {"env", "test-all"}
+
+
+def test_the_parts_are_the_whole():
+    """`make test-all` with each part in turn names all that it names without one."""
+
+    def named(part):
+        (line,) = re.findall(r"--durations=20(.*)", planned("test-all", f"PART={part}", "STAMP=/"))
+        return line.split()
+
+    assert named("") == [], "what pyproject.toml names as testpaths"
+    with pytest.raises(AssertionError, match="the parts are lens notebooks site jupyter project"):
+        planned("test-all", "PART=nothing")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    whole = {path for path in project["tool"]["pytest"]["ini_options"]["testpaths"]}
+    parts = [
+        path
+        for part in sorted((ROOT / "tests").glob("*/"))
+        for path in named(part.name)
+        if part.name != "__pycache__"
+    ]
+    assert len(parts) == len(set(parts))
+    there = {path for path in whole if (ROOT / path).exists()} - {"tests"}
+    assert set(parts) == there | {
+        f"tests/{path.parent.name}" for path in (ROOT / "tests").glob("*/test_*.py")
+    }
 
 
 def test_the_lens_is_tested_with_what_its_tests_import(test_flow):
@@ -160,12 +189,14 @@ def test_the_lens_is_tested_with_what_its_tests_import(test_flow):
     )
     named = set(install.split())
     assert {".", "pytest", "pytest-xdist", "hypothesis"} <= named
+    plugins = [*(ROOT / "tools" / "testing").glob("*.py"), ROOT / "tools" / "programs.py"]
+    tests = [*(ROOT / "tests" / "lens").glob("*.py"), ROOT / "tests" / "conftest.py"]
     imported = {
         name
-        for path in [*(ROOT / "tests" / "lens").glob("*.py"), ROOT / "conftest.py"]
+        for path in [*tests, *plugins, ROOT / "conftest.py", ROOT / "tools" / "repository.py"]
         for name in re.findall(r"^(?:import|from) (\w+)", path.read_text("utf-8"), re.MULTILINE)
     }
-    ours = {path.stem for path in (ROOT / "tests" / "lens").glob("*.py")} | {"autograd_lens"}
+    ours = {path.stem for path in tests} | {"autograd_lens", "tools"}
     installed = named | {"torch", "ipywidgets", "graphviz", "matplotlib", "numpy", "yaml"}
     assert imported - ours - set(sys.stdlib_module_names) <= installed
 
@@ -281,6 +312,7 @@ def test_the_scripts_of_the_job_push_the_branch(publish_flow, small_tree, tmp_pa
         "GIT_CONFIG_NOSYSTEM": "1",
     }  # fmt: skip
     environment.pop("PYTHONPATH", None)
+    environment = {k: v for k, v in environment.items() if k not in ("GIT_DIR", "GIT_WORK_TREE")}
 
     def run(script, cwd=small_tree):
         done = subprocess.run(

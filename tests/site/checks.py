@@ -6,7 +6,7 @@ Every one is also run on a small page that is wrong (test_checks.py).
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Locator, Page
 
-PATIENCE_MS = 4000  # for a film to show its next frame when played
+from tools.browsing import at_rest
 
 TOO_WIDE = """() => {
   const root = document.documentElement, room = root.clientWidth;
@@ -134,7 +134,7 @@ def broken_references(page: Page) -> list[str]:
 def unfold(page: Page) -> None:
     """Open every hint, answer, hidden cell and twin."""
     page.evaluate("() => document.querySelectorAll('details').forEach(d => d.open = true)")
-    page.wait_for_timeout(350)  # they fade in, and contrast is lower until then
+    at_rest(page)  # they fade in, and contrast is lower until then
 
 
 def unfold_text(page: Page) -> None:
@@ -218,6 +218,19 @@ def moving(page: Page) -> list[str]:
 def disorder(page: Page) -> list[str]:
     """What axe-core says about headings, landmarks and roles, however lightly it takes it."""
     return barriers(page, PLACES)
+
+
+def deaf_figures(page: Page) -> list[str]:
+    """Figures with several frames whose first control does nothing when a key is pressed on it."""
+    unfold_text(page)
+    found = []
+    for figure in page.locator("figure.lens:has(.lens-frame)").all():
+        slider = figure.locator("input.lens-choice")
+        last = figure.locator(".lens-menu").first.locator("button").last
+        control, key = (slider.first, "ArrowRight") if slider.count() else (last, "Enter")
+        if not control.count() or not changes(figure, control, key):
+            found.append(f"{figure.get_attribute('aria-label')}: its first control changes nothing")
+    return found
 
 
 def dead_controls(page: Page) -> list[str]:
@@ -306,12 +319,9 @@ def changes(figure: Locator, control: Locator, key: str) -> bool:
     """Whether a key pressed on a control changes what the figure shows."""
     before = shown(figure)
     control.press(key)
-    page = figure.page
-    for _ in range(PATIENCE_MS // 50):
-        if shown(figure) != before:
-            return True
-        page.wait_for_timeout(50)
-    return False
+    if shown(figure) == before:  # the page answers by itself, most often at once
+        at_rest(figure.page)
+    return shown(figure) != before
 
 
 def hidden_without_script(page: Page) -> list[str]:

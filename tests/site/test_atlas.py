@@ -96,6 +96,7 @@ def test_without_its_script_nothing_answers(sheet):
     assert "saved: " in row.inner_text() and "mul_tensor_backward" in row.inner_text()
 
 
+@pytest.mark.large("the page of the atlas, which has this table, is read by axe")
 @pytest.mark.parametrize("width", [390, 1200])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_no_barriers(sheet, width, theme):

@@ -45,6 +45,7 @@ def test_a_good_figure_passes_every_check(small_page, controls, player):
     page, journal = small_page(f"<main><h1>t</h1>{film(controls=controls, player=player)}</main>")
     for check in (
         checks.dead_controls,
+        checks.deaf_figures,
         checks.unnamed_figures,
         checks.broken_references,
         checks.too_wide,
@@ -144,10 +145,22 @@ def test_raw_maths_leaves_code_alone(small_page):
         (film(controls=MENU, player=UNTOLD), "'b' was chosen, and ['a'] is said to be"),
     ],
 )
-def test_dead_controls_sees(small_page, monkeypatch, body, problem):
-    monkeypatch.setattr(checks, "PATIENCE_MS", 200)
+def test_dead_controls_sees(small_page, body, problem):
     page, _ = small_page(body)
     assert any(problem in said for said in checks.dead_controls(page))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        film(player=""),
+        film(controls=""),
+        film(controls=MENU, player=""),
+    ],
+)
+def test_deaf_figures_sees(small_page, body):
+    page, _ = small_page(body)
+    assert len(checks.deaf_figures(page)) == 1
 
 
 @pytest.mark.parametrize(

@@ -407,6 +407,7 @@ sphinx:
 }
 
 
+@pytest.mark.large("the book is built, and what a build refuses is refused above, piece by piece")
 @pytest.mark.parametrize(
     ("text", "problem"),
     [

@@ -555,7 +555,7 @@ def test_what_can_not_be_looked_at_is_said_and_the_status_is_2(look, tmp_path):
 
 
 def test_without_a_browser_the_status_is_2(look, monkeypatch):
-    monkeypatch.setattr(command, "chromium", lambda: None)
+    monkeypatch.setattr(command, "find_program", lambda name: None)
     assert "no Chromium" in refused(look("good"))
 
 
@@ -571,7 +571,7 @@ def test_the_command_line_is_a_module(tmp_path):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert run.returncode == 2 and "make book" in run.stderr and "Traceback" not in run.stderr
 

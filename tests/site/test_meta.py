@@ -164,6 +164,7 @@ def launchers(page: files.Reader) -> list[str]:
     return sorted(link for link in page.links if urlsplit(link).netloc in hosts)
 
 
+@pytest.mark.large("the links are looked for in the book as it is built, at its own address")
 def test_on_github_chapters_open_in_colab_and_binder(tmp_path):
     site = tiny_book(tmp_path, "https://github.com/o/n")
     page = files.Reader((site / "book" / "two.html").read_text("utf-8"))

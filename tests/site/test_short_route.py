@@ -6,6 +6,8 @@ import pytest
 from short_route import NoSuchStop
 from sphinx.application import Sphinx
 
+from tools.testing.sizes import sized
+
 PAGE = "book/01_tape.html"
 pytestmark = pytest.mark.needs("chromium", "dot")
 SHOWN = (
@@ -25,7 +27,9 @@ def test_each_stop_leads_to_the_next(visit):
     assert links == stops
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@pytest.mark.parametrize(
+    "width", sized([390, 1200], lambda width: width == 390, "the same is done on a phone")
+)
 def test_the_button_hides_what_is_not_on_the_route(visit, width):
     page, journal = visit(PAGE, width=width)
     whole = page.evaluate(SHOWN)

@@ -1,5 +1,7 @@
 """Every page of the built book, in a real browser with the network closed."""
 
+import functools
+import itertools
 import re
 from pathlib import Path
 
@@ -7,8 +9,11 @@ import checks
 import files
 import pytest
 import yaml
+from bs4 import BeautifulSoup
 
+from tools.browsing import at_rest
 from tools.repository import site_address
+from tools.testing.sizes import sized
 
 pytestmark = pytest.mark.needs("chromium", "dot")
 
@@ -30,11 +35,17 @@ every_page = pytest.mark.parametrize("name", PAGES)
 every_chapter = pytest.mark.parametrize("name", CHAPTERS)
 both_themes = pytest.mark.parametrize("theme", ["light", "dark"])
 both_widths = pytest.mark.parametrize("width", [390, 1200])
+one_width = pytest.mark.parametrize(
+    "width", sized([390, 1200], lambda width: width == 390, "the same is done on a phone")
+)
+ONE_LOOK = pytest.mark.large(
+    "each page is looked at once, by turns on a phone in light and on a desk in dark"
+)
 # A chapter is looked at on a phone in light and on a desk in dark, other pages in all four ways.
 WAYS = [(390, "light"), (1200, "dark"), (390, "dark"), (1200, "light")]
 LOOKS = [
-    (name, *way)
-    for name in PAGES
+    pytest.param((name, *way), marks=[] if way == WAYS[turn % 2] else [ONE_LOOK])
+    for turn, name in enumerate(PAGES)
     for way in WAYS[: 2 if (ROOT / name).with_suffix(".ipynb").exists() else 4]
 ]
 
@@ -77,6 +88,28 @@ def test_figures_have_name_and_twin(look):
     assert checks.unnamed_figures(page) + checks.broken_references(page) == []
 
 
+def test_figures_answer_a_key(look):
+    page, journal = look
+    assert checks.deaf_figures(page) + journal.problems == []
+
+
+def test_no_maths_is_left_as_source(look):
+    page, _ = look
+    assert checks.raw_maths(page) == []
+
+
+@functools.cache
+def source_of(path: Path) -> BeautifulSoup:
+    """The page as it is sent, before any script."""
+    return BeautifulSoup(path.read_text("utf-8"), "html.parser")
+
+
+@every_chapter
+def test_no_select(site, name):
+    """Chromium lays out each section that holds one when a page is opened, for its autofill."""
+    assert source_of(site / name).select("article select") == []
+
+
 def test_fits_its_width(look):
     page, _ = look
     checks.unfold(page)
@@ -97,6 +130,7 @@ BOXES = """() => [...document.querySelectorAll(".bd-article .lens")].flatMap(len
 })"""
 
 
+@pytest.mark.large("the colours of a page are read by axe")
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["book/01_tape.html", "book/atlas.html"])
 def test_the_theme_puts_no_box_of_its_own_around_ours(visit, name, theme):
@@ -113,29 +147,26 @@ def test_every_link_leads_somewhere(site):
     assert files.dead_links(site, site_address()) == []
 
 
+@pytest.mark.large("one key is pressed in each figure, and the script that answers is one for all")
 @every_page
 def test_controls_work_by_keyboard(visit, name):
     page, journal = visit(name)
     assert checks.dead_controls(page) + checks.broken_references(page) + journal.problems == []
 
 
+@pytest.mark.large("where a guess is bad, links still land: a section gets its height when seen")
 @every_chapter
 def test_sections_out_of_sight_have_about_their_height(visit, name):
+    """Nearer than one height for all; how near depends on the fonts of the machine."""
     page, _ = visit(name, width=412)
     wrong = checks.misjudged(page)
-    assert not [section for section, share in wrong.items() if not 0.85 < share < 1.5]
     page.add_style_tag(content="section { --tall: 1200px !important }")
-    assert len(checks.misjudged(page)) > len(wrong), "the guess makes no difference"
+    assert len(wrong) < len(checks.misjudged(page)) / 2
 
 
-@every_chapter
-def test_no_select(visit, name):
-    """Chromium lays out each section that holds one when a page is opened, for its autofill."""
-    page, _ = visit(name)
-    assert page.locator("article select").count() == 0
-
-
-@every_page
+@pytest.mark.parametrize(
+    "name", sized(PAGES, lambda name: "06_" in name, "one chapter is opened so")
+)
 def test_without_script_the_first_frame_and_the_twin_are_there(visit, name):
     page, _ = visit(name, script=False)
     assert checks.hidden_without_script(page) == []
@@ -161,29 +192,32 @@ def test_the_first_paint_has_the_theme_of_the_system(visit, theme):
 
 
 @pytest.mark.parametrize("source", sources())
-def test_maths_is_drawn_in_the_build(visit, source):
-    page, _ = visit(f"{source}.html", script=False)
+def test_maths_is_drawn_in_the_build(site, source):
     path = next(p for suffix in ("ipynb", "md") if (p := ROOT / f"{source}.{suffix}").exists())
-    drawn = page.locator("article .katex").count()
-    assert drawn == len(list(files.formulas(path)))
-    assert checks.raw_maths(page) == []
+    page = source_of(site / f"{source}.html")
+    assert len(page.select("article .katex")) == len(list(files.formulas(path)))
 
 
+@pytest.mark.large("what is on a page at first is read by axe for each page")
 @pytest.mark.parametrize("state", ["sidebar", "search", "menu"])
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (1200, "light")])
 def test_what_opens_has_no_serious_barrier(visit, state, width, theme):
     page, _ = visit("book/01_tape.html", width=width, theme=theme, motion=False)
     if state == "sidebar":
         page.locator("button.primary-toggle").press("Enter")
+        if width == 390:  # a dialog; on a desk the sidebar is there, and goes
+            page.locator("dialog[open] .bd-links").wait_for()
     elif state == "search":
         page.keyboard.press("Control+k")
+        page.locator("#pst-search-dialog input[type=search]").wait_for()
     else:
         page.locator(".article-header-buttons .dropdown-toggle").first.press("Enter")
-    page.wait_for_timeout(500)
+        page.locator(".article-header-buttons .dropdown-menu.show").wait_for()
+    at_rest(page)
     assert checks.barriers(page, without="article.bd-article") == []  # read as a page above
 
 
-@both_widths
+@one_width
 def test_tab_leads_to_the_text_first_and_is_seen(visit, width):
     page, _ = visit("book/index.html", width=width)
     page.keyboard.press("Tab")
@@ -198,7 +232,9 @@ def test_tab_leads_to_the_text_first_and_is_seen(visit, width):
     assert page.evaluate(width_of_line) == "3px"
 
 
-@every_page
+@pytest.mark.parametrize(
+    "name", sized(PAGES, lambda name: "index" in name, "the home page is looked at so")
+)
 def test_nothing_moves_for_who_asked_for_that(visit, name):
     page, _ = visit(name, motion=False)
     assert checks.moving(page) == []
@@ -219,8 +255,14 @@ IN_SIGHT = """parts => {
 }"""
 
 
-@pytest.mark.parametrize("source", sources())
-@both_themes
+@pytest.mark.parametrize(
+    ("source", "theme"),
+    sized(
+        itertools.product(sources(), ("light", "dark")),
+        lambda look: "06_" in look[0] and look[1] == "dark",
+        "one chapter is printed, from the dark theme",
+    ),
+)
 def test_paper_shows_all_and_no_more(visit, source, theme):
     page, _ = visit(f"{source}.html", theme=theme)
     page.emulate_media(media="print", color_scheme=theme)
@@ -241,15 +283,17 @@ def test_paper_shows_all_and_no_more(visit, source, theme):
         assert page.evaluate("() => document.documentElement.dataset.theme") == theme
 
 
+@pytest.mark.large("every link leads to a place that is there")
 def test_a_section_that_is_not_laid_out_yet_can_be_linked_to(visit):
     page, _ = visit("book/01_tape.html", width=390)
     last = page.locator("article section section").last.get_attribute("id")
     page.goto(page.url + "#" + last)
-    page.wait_for_timeout(500)
+    at_rest(page)
     top = page.locator(f"#{last}").evaluate("e => e.getBoundingClientRect().top")
     assert -200 < top < page.viewport_size["height"]
 
 
+@pytest.mark.large("every link leads to a place that is there")
 @both_widths
 def test_every_heading_is_where_its_link_leads(visit, width):
     page, _ = visit("book/01_tape.html", width=width)
@@ -265,7 +309,7 @@ def test_every_heading_is_where_its_link_leads(visit, width):
         page.reload()
         page.evaluate("() => scrollTo(0, 0)")
         page.evaluate(click, name)
-        page.wait_for_timeout(700)
+        at_rest(page)
         if not -1 <= (top := page.evaluate(where, name)) < seen:
             lost[name] = top
     assert len(names) > 20 and lost == {}
@@ -285,7 +329,7 @@ def search(page, word):
     page.locator("#search-results .search-summary").get_by_text("earch").wait_for()
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@one_width
 def test_search_finds_a_word_and_leads_to_it(visit, width):
     page, journal = visit("book/index.html", width=width)
     search(page, "backward")
@@ -296,6 +340,7 @@ def test_search_finds_a_word_and_leads_to_it(visit, width):
     assert journal.problems == []
 
 
+@pytest.mark.large("a search is made, and its result is opened")
 def test_the_word_that_was_searched_for_is_marked(visit):
     """Also where it stands in a picture, and in the title of a point in one."""
     page, journal = visit("book/02_saved_tensors.html?highlight=backward")
@@ -312,7 +357,7 @@ def test_search_finds_nothing_where_nothing_is(visit):
     assert page.locator("#search-results li a").count() == 0
 
 
-@pytest.mark.parametrize("width", [390, 1200])
+@one_width
 def test_theme_switch_turns_the_page_dark_and_back(visit, width):
     page, journal = visit("book/index.html", width=width)
 

@@ -9,7 +9,12 @@ import re
 import checks
 import pytest
 
-pytestmark = pytest.mark.needs("chromium", "dot")
+from tools.browsing import at_rest
+
+pytestmark = [
+    pytest.mark.needs("chromium", "dot"),
+    pytest.mark.large("axe reads the colours of each page, and nothing on it is wider than it"),
+]
 
 CUT = re.compile(r'<style data-sheets="([^"]+)">.*?</style>', re.DOTALL)
 
@@ -71,7 +76,7 @@ def everything_open(page):
 def sidebar(page):
     """The contents of the book, on a phone a dialog."""
     page.locator("button.primary-toggle").click()
-    page.wait_for_timeout(500)
+    at_rest(page)
 
 
 def page_contents(page):
@@ -79,7 +84,7 @@ def page_contents(page):
     button = page.locator("button.secondary-toggle")
     if button.is_visible():
         button.click()
-        page.wait_for_timeout(500)
+        at_rest(page)
 
 
 def search_dialog(page):
@@ -98,7 +103,6 @@ def tip(page):
     """What a button says when the pointer is on it."""
     page.locator(".article-header-buttons [data-bs-toggle=tooltip]:visible").first.hover()
     page.locator(".tooltip.show").wait_for()
-    page.wait_for_timeout(300)
 
 
 def copied(page):
@@ -110,9 +114,10 @@ def copied(page):
 def back_to_top(page):
     """Scrolled down and a little up: the button that leads to the top."""
     page.mouse.wheel(0, 3000)
-    page.wait_for_timeout(200)
+    page.wait_for_function("() => scrollY > 2000")
+    at_rest(page)
     page.mouse.wheel(0, -200)
-    page.wait_for_timeout(300)
+    page.locator("#pst-back-to-top").wait_for()
 
 
 def results(page):
@@ -146,7 +151,7 @@ def styles(visit, name, state, width, theme, alter=None) -> dict:
     page.add_style_tag(content=DRAWN)
     page.mouse.move(0, 0)
     state(page)
-    page.wait_for_timeout(100)
+    at_rest(page)
     return page.evaluate(STYLES)
 
 

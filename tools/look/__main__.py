@@ -15,11 +15,12 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from tools.browsing import Browsing, chromium, serve
+from tools.browsing import Browsing, serve
 from tools.look.album import look_at_page, write_sheets
 from tools.look.index import index_html
 from tools.look.problems import Problem, summary
 from tools.look.site import BadUsage, chosen
+from tools.programs import find_program
 from tools.repository import ROOT, site_address
 
 
@@ -37,7 +38,7 @@ def main(arguments: list[str]) -> int:
     begun = time.perf_counter()
     try:
         names = chosen(asked.site, asked.pages)
-        program = chromium()
+        program = find_program("chromium")
         if not program:
             raise BadUsage("there is no Chromium on the PATH: `make env` says how to get one")
         prepare_folder(asked.out)
