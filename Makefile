@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve look style test test-all outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
+.PHONY: help env book serve look style test test-all check outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -10,6 +10,7 @@ NOTEBOOKS ?=
 PORT ?= 8000
 WORKERS ?= 2
 PART ?=
+BASE ?=
 URL ?=
 PAGES ?=
 SITE ?=
@@ -72,6 +73,10 @@ test-all: style  ## the same and all that is slow: JupyterLab, Colab's packages,
 	$(if $(filter-out $(PARTS),$(PART)),$(error PART=$(PART): the parts are $(PARTS)))
 	rm -rf _build/html _build/.doctrees
 	$(PYTEST) $(if $(PART),tests/$(PART) $(if $(filter notebooks,$(PART)),$(wildcard book labs/solutions))) $(PYTEST_ARGS)
+
+check: export BASE := $(value BASE)
+check: $(STAMP)  ## style, gates, tests and notebooks of what has changed (BASE=main: since then)
+	@$(BIN)/python -m tools.check $(if $(BASE),--base="$$BASE")
 
 outputs: $(STAMP)  ## run the notebooks and store what they print (NOTEBOOKS=book/01_tape.ipynb)
 	$(BIN)/python -m tools.notebooks $(NOTEBOOKS)
