@@ -32,7 +32,7 @@ env: $(STAMP)  ## create .venv with the pinned packages; install dot and Chromiu
 $(STAMP): pyproject.toml constraints.txt colab.txt
 	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; (3, 11) <= v <= (3, 13) or sys.exit("This book needs Python 3.11, 3.12 or 3.13, and $(PYTHON) is %d.%d. Name another one: make env PYTHON=python3.12" % v)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check $(PIP_ARGS) -c constraints.txt -e '.[book,test,lab,bench]'
+	$(BIN)/python -m pip install --disable-pip-version-check $(or $(PIP_ARGS),$$($(PYTHON) tools/cpu_wheels.py)) -c constraints.txt -e '.[book,test,lab,bench]'
 	@bash tools/programs.sh
 	@rm -rf $(VENV)/colab
 	@grep -vE '^(#|torch=|$$)' colab.txt | $(BIN)/python -m pip install -q --disable-pip-version-check $(PIP_ARGS) --no-deps --target $(VENV)/colab -r /dev/stdin || { rm -rf $(VENV)/colab; echo "The packages of colab.txt could not be installed; the tests that need them are skipped"; }
