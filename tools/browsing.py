@@ -35,6 +35,8 @@ AT_REST = """async () => {
     if (frames > 3000) throw new Error("the page does not come to rest");
   }
 }"""
+# The root page leads on to the book by itself: what is opened is the page that it leads to.
+LED_ON = "() => !document.querySelector('meta[http-equiv=refresh]')"
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # this machine itself
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".webp"}  # gzip gains nothing
 
@@ -208,6 +210,7 @@ class Browsing:
         page.on("requestfailed", lambda request: ended.append(request))
         page.goto(address + name)
         if script:  # without, no frame calls back, and nothing moves
+            page.wait_for_function(LED_ON)
             at_rest(page)
         if not until(page, lambda: len(ended) == len(asked)):
             raise TimeoutError(f"{name}: {len(asked) - len(ended)} requests do not end")
