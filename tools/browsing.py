@@ -35,8 +35,6 @@ AT_REST = """async () => {
     if (frames > 3000) throw new Error("the page does not come to rest");
   }
 }"""
-# The root page leads on to the book by itself: what is opened is the page that it leads to.
-LED_ON = "() => !document.querySelector('meta[http-equiv=refresh]')"
 DIRECTLY = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # this machine itself
 COMPRESSED = {".woff", ".woff2", ".png", ".jpg", ".webp"}  # gzip gains nothing
 
@@ -116,6 +114,14 @@ def at_rest(page: Page) -> None:
             raise
         page.wait_for_load_state()
         at_rest(page)
+
+
+def leads_on(page: Page) -> bool:
+    """Whether a page is about to give way to another, as the root page does."""
+    try:
+        return page.locator("meta[http-equiv=refresh]").count() > 0
+    except Error:
+        return True
 
 
 def until(page: Page, condition: Callable[[], bool], patience: float = PATIENCE) -> bool:
@@ -209,8 +215,8 @@ class Browsing:
         page.on("requestfinished", lambda request: ended.append(request))
         page.on("requestfailed", lambda request: ended.append(request))
         page.goto(address + name)
+        until(page, lambda: not leads_on(page))
         if script:  # without, no frame calls back, and nothing moves
-            page.wait_for_function(LED_ON)
             at_rest(page)
         if not until(page, lambda: len(ended) == len(asked)):
             raise TimeoutError(f"{name}: {len(asked) - len(ended)} requests do not end")

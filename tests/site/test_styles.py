@@ -117,7 +117,7 @@ def back_to_top(page):
     page.wait_for_function("() => scrollY > 2000")
     at_rest(page)
     page.mouse.wheel(0, -200)
-    page.locator("#pst-back-to-top").wait_for()
+    at_rest(page)
 
 
 def results(page):
