@@ -217,6 +217,19 @@ def test_what_opens_has_no_serious_barrier(visit, state, width, theme):
     assert checks.barriers(page, without="article.bd-article") == []  # read as a page above
 
 
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_button_that_leads_to_the_top_can_be_read(visit, theme):
+    page, _ = visit("book/index.html", width=390, theme=theme)
+    button = page.locator("#pst-back-to-top")
+    page.mouse.wheel(0, 600)
+    page.wait_for_function("() => scrollY > 500")
+    at_rest(page)
+    page.mouse.wheel(0, -200)
+    button.wait_for()
+    assert checks.barriers(page) == []
+    assert button.is_visible()  # or axe would have passed it over
+
+
 @one_width
 def test_tab_leads_to_the_text_first_and_is_seen(visit, width):
     page, _ = visit("book/index.html", width=width)

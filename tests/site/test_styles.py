@@ -117,7 +117,7 @@ def back_to_top(page):
     page.wait_for_function("() => scrollY > 2000")
     at_rest(page)
     page.mouse.wheel(0, -200)
-    at_rest(page)
+    page.locator("#pst-back-to-top").wait_for()
 
 
 def results(page):
@@ -139,7 +139,7 @@ STATES = [
     (CHAPTER, menu, 390, "dark"),
     (CHAPTER, menu, 1200, "light"),
     (CHAPTER, copied, 1200, "dark"),
-    (CHAPTER, back_to_top, 1200, "light"),
+    (CHAPTER, back_to_top, 390, "light"),
     ("search.html", results, 1200, "light"),
     ("search.html", results, 390, "dark"),
 ]
