@@ -9,25 +9,21 @@ import os as _os
 _os.environ.setdefault("KINETO_LOG_LEVEL", "99")
 _os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
-from .backward import BackwardRecording, BackwardStep, record_backward
-from .chart import Chart, Line, chart
-from .check import Check, check
-from .explore import Explorer, explore
-from .graph import GradGraph, graph
-from .memory_blocks import Block
-from .node import Edge, Leaf, Node, Output
-from .record_memory import MemoryRecording, Phase, Sample, record_memory
-from .record_saved import SavedRecorder, record_saved
-from .saved import Saved
-from .saved_tensors import (
-    OpaqueNode,
-    SavedEntry,
-    SavedGroup,
-    SavedGroups,
-    SavedTensors,
-    saved_tensors,
-)
-from .storage_layout import StorageLayout, TensorLayout, storage_layout
+from ._torch import LensUnsupported
+from .backprop.recording import record_backward
+from .backprop.steps import BackwardRecording, BackwardStep
+from .charts import Chart, Line, chart
+from .explorer import Explorer, explore
+from .graphs.grad_graph import GradGraph, graph
+from .graphs.record import Edge, Hook, Leaf, Node, Output
+from .layouts import StorageLayout, TensorLayout, storage_layout
+from .ledger.groups import SavedGroup, SavedGroups
+from .ledger.saved_tensors import OpaqueNode, SavedTensors, saved_tensors
+from .memory.blocks import Block
+from .memory.recording import MemoryRecording, Phase, Sample, record_memory
+from .saving.record import SavedTensor, Storage
+from .saving.recorder import SavedRecorder, record_saved
+from .verdict import Check, check
 
 __version__ = "0.1.0"
 __all__ = [
@@ -39,7 +35,9 @@ __all__ = [
     "Edge",
     "Explorer",
     "GradGraph",
+    "Hook",
     "Leaf",
+    "LensUnsupported",
     "Line",
     "MemoryRecording",
     "Node",
@@ -47,12 +45,12 @@ __all__ = [
     "Output",
     "Phase",
     "Sample",
-    "Saved",
-    "SavedEntry",
     "SavedGroup",
     "SavedGroups",
     "SavedRecorder",
+    "SavedTensor",
     "SavedTensors",
+    "Storage",
     "StorageLayout",
     "TensorLayout",
     "chart",

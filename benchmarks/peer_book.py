@@ -23,12 +23,12 @@ execute:
 # Run in each kernel before the first cell: a figure shows itself as its widget and nothing else.
 STARTUP = """
 def _as_widgets():
-    import autograd_lens.base as base
+    import autograd_lens.result as result
 
     def bundle(self, include=None, exclude=None):
         return self.widget()._repr_mimebundle_()
 
-    base.View._repr_mimebundle_ = bundle
+    result.Result._repr_mimebundle_ = bundle
 
 _as_widgets()
 """

@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from .. import _torch
-from ..formulas import formula
-from ..storages import shape_of
+from ..graphs.formulas import formula
+from ..saving.storages import shape_of
 from .observe import NoGraph, Observed, observe
 from .rows import Atlas, Row
 

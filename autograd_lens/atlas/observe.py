@@ -16,9 +16,9 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _torch
-from ..raw import kept_by
-from ..storages import Storages, shape_of, storages_of, tensor_bytes
-from ..walk import engine_order
+from ..graphs.order import engine_order
+from ..saving.saved import kept_by
+from ..saving.storages import Storages, element_bytes, shape_of, storages_of
 
 KINDS = ("input", "output", "intermediate", "indices", "mask")
 """What a saved tensor can be. The first three say where it comes from, and every saved tensor is
@@ -90,7 +90,7 @@ def observe(
             nodes,
             kinds,
             sizes,
-            sum(map(tensor_bytes, outputs)),
+            sum(map(element_bytes, outputs)),
             _view(inputs, outputs),
             backward,
             double,

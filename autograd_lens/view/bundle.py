@@ -50,7 +50,7 @@ def _kernel_runs() -> bool:
 
 
 def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
-    """Write ``figure`` to ``path``; see :meth:`autograd_lens.base.View.save`."""
+    """Write ``figure`` to ``path``; see :meth:`autograd_lens.result.Result.save`."""
     suffix = path.suffix.lower()
     if suffix not in (".svg", ".png", ".html", ".txt"):
         raise ValueError(f"save to .svg, .png, .html or .txt, not {path.suffix or path.name!r}")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..backward import BackwardRecording, BackwardStep, Written
-from ..gradient import Gradient
-from ..node import Edge
+from ..backprop.gradient import Gradient
+from ..backprop.steps import BackwardRecording, BackwardStep, Written
+from ..graphs.record import Edge
 from .dot import DotPicture
 from .draw_graph import legend
 from .figure import Choice, Figure, Frame, Meter

@@ -1,4 +1,4 @@
-"""The figure of a :class:`~autograd_lens.chart.Chart`: lines with markers, and their table."""
+"""The figure of a :class:`~autograd_lens.charts.Chart`: lines with markers, and their table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..chart import MOST_LINES, Chart
+from ..charts import MOST_LINES, Chart
 from .figure import Figure, Frame
 from .plot import Plot, label_ticks
 from .text import clip

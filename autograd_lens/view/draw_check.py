@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..check import Check
+from ..verdict import Check
 from .dot import DotPicture
 from .figure import Figure, Frame
 from .theme import FONT, light

@@ -1,4 +1,4 @@
-"""The figure of an :class:`~autograd_lens.explore.Explorer`."""
+"""The figure of an :class:`~autograd_lens.explorer.Explorer`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from functools import partial
 from numbers import Real
 from typing import Any
 
-from ..base import View
-from ..explore import Explorer
+from ..explorer import Explorer
+from ..result import Result
 from .figure import Choice, Figure, Frame
 from .text import indent
 
@@ -18,9 +18,9 @@ def figure(explorer: Explorer) -> Figure:
     """Return the figure: one control per choice over the frames of the grid."""
     choices = tuple(choice(name, values) for name, values in explorer.choices.items())
     labels = {axis.name: dict(zip(axis.values, axis.labels, strict=True)) for axis in choices}
-    drawn: dict[tuple, View | str] = {}
+    drawn: dict[tuple, Result | str] = {}
 
-    def show(chosen: dict[str, Any]) -> View | str:
+    def show(chosen: dict[str, Any]) -> Result | str:
         key = tuple(chosen.items())
         if key not in drawn:  # text, HTML and legend all ask; the reader's function runs once
             drawn[key] = explorer.draw(**chosen)
@@ -35,7 +35,7 @@ def figure(explorer: Explorer) -> Figure:
     legend: dict[str, str] = {}
     for combination in still.grid():
         shown = show(combination)
-        if isinstance(shown, View):
+        if isinstance(shown, Result):
             legend |= shown.figure().legend
     return replace(still, legend=legend)
 
@@ -67,7 +67,7 @@ def choice(name: str, values: Any) -> Choice:
 def _frame(shown: Any) -> Frame:
     if isinstance(shown, str):
         return Frame(shown)
-    if not isinstance(shown, View):
+    if not isinstance(shown, Result):
         raise TypeError(
             f"draw must return a view of the lens or a string, not {type(shown).__name__}"
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..graph import GradGraph
+from ..graphs.grad_graph import GradGraph
 from .dot import DotPicture
 from .figure import Figure, Frame
 from .fold import FOLDED, fold
@@ -23,7 +23,7 @@ def figure(graph: GradGraph) -> Figure:
 
 def frame(graph: GradGraph) -> Frame:
     """The graph as one frame."""
-    folded = fold(graph, graph.max_nodes)
+    folded = fold(graph, graph.shown.max_nodes)
     hidden = sum(len(j.indices) for j in folded.joined.values() if j.title == FOLDED)
     caption = head(graph)
     if hidden:

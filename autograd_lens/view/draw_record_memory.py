@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..record_memory import MemoryRecording
+from ..memory.recording import MemoryRecording
 from .figure import Choice, Figure, Frame, Meter
 from .memory_picture import LISTED, Curve, Ruler, curve, nearest, picture
 from .memory_text import block_words, lines, table, text

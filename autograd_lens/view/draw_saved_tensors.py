@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..saved_tensors import ROLES, SavedEntry, SavedGroups, SavedTensors
+from ..ledger.groups import SavedGroups
+from ..ledger.saved_tensors import SavedTensors
+from ..saving.record import ROLES, SavedTensor
 from .dot import DotPicture, escaped
 from .figure import Figure, Frame
 from .text import clip, count, shape_words, short_bytes
@@ -51,7 +53,7 @@ HEADINGS = ("node", "field", "shape", "bytes", "role", "saved at", "now", "")
 
 def cells(ledger: SavedTensors) -> list[list[str]]:
     """The cells of the rows that are shown, as text."""
-    seen: dict[int, SavedEntry] = {}
+    seen: dict[int, SavedTensor] = {}
     found = []
     for entry in ledger.entries[:MOST_ROWS]:
         found.append(_cells(entry, seen))
@@ -60,7 +62,7 @@ def cells(ledger: SavedTensors) -> list[list[str]]:
     return found
 
 
-def _cells(entry: SavedEntry, seen: dict[int, SavedEntry]) -> list[str]:
+def _cells(entry: SavedTensor, seen: dict[int, SavedTensor]) -> list[str]:
     node = f"{entry.node} {clip(entry.label, 32)}"
     if entry.freed:
         return [node, entry.field, "freed", "", "", "", "", ""]
@@ -72,7 +74,7 @@ def _cells(entry: SavedEntry, seen: dict[int, SavedEntry]) -> list[str]:
     return [node, entry.field, shape, size, entry.role or "", *versions, _note(entry, seen)]
 
 
-def _note(entry: SavedEntry, seen: dict[int, SavedEntry]) -> str:
+def _note(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
     """Whose memory it is, how much of it is kept alive, and with whom it is shared."""
     notes = []
     if entry.stale:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from ..storage_layout import Index, StorageLayout, TensorLayout
+from ..layouts import Index, StorageLayout, TensorLayout
 from .dot import DotPicture, escaped
 from .figure import Figure, Frame
 from .text import count, shape_words

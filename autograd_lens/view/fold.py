@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ..graph import GradGraph
+from ..graphs.grad_graph import GradGraph
 
 FOLDED = "folded"
 """Title of the stretch that was too much; no group of the reader's has it."""
@@ -38,12 +38,12 @@ class Folded:
 
 
 def fold(graph: GradGraph, max_nodes: int | None) -> Folded:
-    """Join the nodes that ``graph.group`` joins, then fold the middle down to ``max_nodes``.
+    """Join the nodes that ``graph.shown.group`` joins, then fold the middle down to ``max_nodes``.
 
     The fold is one stretch of the engine order, so the folded graph has no cycle. A quarter of the
     room is kept for the end, where the leaves are.
     """
-    if graph.group is None and (max_nodes is None or len(graph.nodes) <= max_nodes):
+    if graph.shown.group is None and (max_nodes is None or len(graph.nodes) <= max_nodes):
         every = range(len(graph.nodes))
         return Folded(every, every, {}, range(len(graph.edges)))
     keys = _keys(graph, max_nodes)
@@ -73,9 +73,9 @@ def fold(graph: GradGraph, max_nodes: int | None) -> Folded:
 def _keys(graph: GradGraph, max_nodes: int | None) -> list[Hashable]:
     """A key per node, equal for nodes that become one item: its index, or ``(why, title)``."""
     keys: list[Hashable] = list(range(len(graph.nodes)))
-    if graph.group is not None:
+    if graph.shown.group is not None:
         for node in graph.nodes:
-            key = graph.group(node)
+            key = graph.shown.group(node)
             if key is not None:
                 keys[node.index] = ("group", str(key))
     distinct = list(dict.fromkeys(keys))

@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..graph import GradGraph
-from ..node import Node
-from ..saved import Saved
+from ..graphs.grad_graph import GradGraph
+from ..graphs.record import Node
+from ..saving.record import SavedTensor
 from .dot import escaped, quoted
 from .fold import Folded, Joined
+from .graph_text import hook_words
 from .text import clip, count, grad_words, shape_words, short_bytes
 from .theme import light
 
@@ -119,17 +120,17 @@ def _operation_rows(graph: GradGraph, node: Node, look: Look, detailed: bool) ->
         if not name.endswith(("_sizes", "_strides", "_options")):
             rows.append(_cell(clip(f"{name} = {text}", 38), colour="muted"))
     rows += [_saved(graph, saved, k, look) for k, saved in enumerate(node.saved) if _shown(saved)]
-    rows += [_cell(f"⚑ {hook}", colour="gradient") for hook in node.hooks]
+    rows += [_cell(f"⚑ {words}", colour="gradient") for words in hook_words(node)]
     if node.kind == "opaque":
         rows.append(_cell("(opaque: shows nothing of what it saved)", colour="muted"))
     return rows
 
 
-def _shown(saved: Saved) -> bool:
+def _shown(saved: SavedTensor) -> bool:
     return saved.freed or not saved.empty
 
 
-def _saved(graph: GradGraph, saved: Saved, place: int, look: Look) -> str:
+def _saved(graph: GradGraph, saved: SavedTensor, place: int, look: Look) -> str:
     held = saved_words(graph, saved)
     gone = f"✓ {saved.field} freed"
     freed = saved.freed or saved.field in look.freed
@@ -143,10 +144,10 @@ def _saved(graph: GradGraph, saved: Saved, place: int, look: Look) -> str:
     )
 
 
-def saved_words(graph: GradGraph, saved: Saved) -> str:
+def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
     """One saved tensor in a few words: field, whose memory, shape, bytes, version if changed."""
     words = [saved.field]
-    words += [graph.storage_names[n] for n in saved.storages if n in graph.storage_names][:1]
+    words += [names[0] for n in saved.storages if (names := graph.storages[n].names)][:1]
     if saved.packed:
         words.append(f"packed as {saved.kind}")
     else:
@@ -168,7 +169,7 @@ def _leaf(node: Node, name: str, look: Look) -> str:
         rows.append(_cell(grad, reserve=look.reserve))
         if leaf.version:
             rows.append(_cell(f"version {leaf.version}", colour="muted"))
-    rows += [_cell(f"⚑ {hook}", colour="gradient") for hook in node.hooks]
+    rows += [_cell(f"⚑ {words}", colour="gradient") for words in hook_words(node)]
     border = "parameter" if not look.state or look.state == "wait" else _STATE[look.state][0]
     fill = _STATE[look.state][1]
     width = 2.5 if look.state == "now" else 1.8
@@ -185,12 +186,12 @@ def _leaf_words(node: Node) -> str:
     words = f"↓ {node.label} {shape_words(leaf.shape)}"
     if leaf.grad is not None:
         words += f" .grad {grad_words(leaf.grad, leaf.grad_values)}"
-    return clip(" ⚑ ".join((words, *node.hooks)), 60)
+    return clip(" ⚑ ".join((words, *hook_words(node))), 60)
 
 
 def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
     held = {n for index in joined.indices for s in graph.nodes[index].saved for n in s.storages}
-    size = sum(graph.storage_bytes[n] for n in held)
+    size = sum(graph.storages[n].bytes for n in held)
     rows = [
         _cell(clip(joined.title, 60), bold=True, size=12),
         _cell(count(len(joined.indices), "node"), colour="muted"),

@@ -10,9 +10,8 @@ from array import array
 from collections.abc import Iterator
 from itertools import islice
 
-from .. import _gc
-from ..graph import GradGraph
-from ..node import Node
+from ..graphs.grad_graph import GradGraph
+from ..graphs.record import Node
 from .dot import quoted
 from .fold import Folded, fold
 from .graph_boxes import STILL, Looks, box
@@ -27,8 +26,7 @@ and a few leaves used everywhere cost ``dot`` minutes."""
 
 def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None = None) -> str:
     """Return DOT source for ``graph``, folded by its own settings unless ``folded`` is given."""
-    with _gc.paused():
-        return _source(graph, folded or fold(graph, graph.max_nodes), looks or Looks())
+    return _source(graph, folded or fold(graph, graph.shown.max_nodes), looks or Looks())
 
 
 def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
@@ -128,7 +126,7 @@ def _edge(
 
 def shares_storage(graph: GradGraph, max_nodes: int | None = None) -> bool:
     """True when the picture has dotted lines between places of one storage."""
-    folded = fold(graph, max_nodes or graph.max_nodes)
+    folded = fold(graph, max_nodes or graph.shown.max_nodes)
     detailed = len(folded.items) <= DETAILED
     return detailed and any(True for _ in _shared_storage(graph, folded, Looks()))
 

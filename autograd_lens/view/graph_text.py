@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from ..graph import GradGraph
-from ..node import Node
-from ..saved import Saved
+from collections import Counter
+
+from ..graphs.grad_graph import GradGraph
+from ..graphs.record import Node
+from ..saving.record import SavedTensor
 from .fold import Folded, fold
 from .text import count, grad_words, shape_words
 
@@ -23,7 +25,7 @@ def head(graph: GradGraph) -> str:
 
 def twin(graph: GradGraph, folded: Folded | None = None) -> str:
     """One line per node in engine order, one more for each saved tensor."""
-    folded = folded or fold(graph, graph.max_nodes)
+    folded = folded or fold(graph, graph.shown.max_nodes)
     following: dict[int, list[str]] = {}
     for number in folded.links:
         edge = graph.edges[number]
@@ -68,21 +70,34 @@ def detail_words(graph: GradGraph, node: Node) -> list[str]:
     lines += [f"saved {saved_words(graph, saved)}" for saved in node.saved]
     if node.leaf is not None and node.leaf.version:
         lines.append(f"version {node.leaf.version}")
-    lines += [f"hook: {hook}" for hook in node.hooks]
+    lines += [f"hook: {words}" for words in hook_words(node)]
     if node.kind == "opaque":
         lines.append("opaque: shows nothing of what it saved")
     return lines
 
 
-def saved_words(graph: GradGraph, saved: Saved) -> str:
+def hook_words(node: Node) -> list[str]:
+    """The hooks of a node: how many of each kind, and on which tensor unless it is the leaf's."""
+    counts = Counter((hook.kind, hook.target) for hook in node.hooks)
+    words = []
+    for (kind, target), number in counts.items():
+        if kind == "retain_grad":
+            words.append(f"{target} retains its grad")
+        else:
+            where = "" if node.leaf is not None else f" on {target}"
+            words.append(count(number, f"{kind} hook") + where)
+    return words
+
+
+def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
     """One saved tensor: field, shape, bytes, storage and whose it is, versions."""
     if saved.empty:
         return f"{saved.field}: {'freed' if saved.freed else 'not needed'}"
     what = f"packed as {saved.kind}" if saved.packed else shape_words(saved.shape)
     parts = [f"{saved.field}: {what}", f"{saved.bytes:,} B"]
     for number in saved.storages:
-        name = graph.storage_names.get(number)
-        parts.append(f"storage {number}" + (f" of {name}" if name else ""))
+        names = graph.storages[number].names
+        parts.append(f"storage {number}" + (f" of {names[0]}" if names else ""))
     if saved.stale:
         parts.append(f"CHANGED: version {saved.version}, saved at {saved.saved_version}")
     elif saved.version:

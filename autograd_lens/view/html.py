@@ -14,7 +14,7 @@ from html import escape
 from importlib.resources import files
 from math import prod
 
-from ..base import refuse_too_many
+from ..result import refuse_too_many
 from .figure import Choice, Figure, Frame, ProgramMissing
 from .theme import follow_theme, variables
 

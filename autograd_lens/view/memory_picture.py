@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ..memory_roles import ROLES
-from ..record_memory import MemoryRecording
+from ..memory.recording import MemoryRecording
+from ..memory.roles import ROLES
 from .sketch import Area, Mark, Sketch, Spot, Stroke, Words
 from .text import short_bytes
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..memory_blocks import Block
-from ..record_memory import MemoryRecording, Phase
+from ..memory.blocks import Block
+from ..memory.recording import MemoryRecording, Phase
 from .text import count, shape_words
 
 MOST_PHASES = 12

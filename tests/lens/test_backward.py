@@ -10,7 +10,7 @@ from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
 import autograd_lens as lens
-from autograd_lens import backward
+from autograd_lens.backprop import recorder
 
 EVERY = pytest.mark.parametrize("name", MODELS)
 
@@ -253,7 +253,7 @@ def test_inputs_choose_what_is_written_and_what_runs():
 
 def test_a_gradient_is_the_vector_of_the_product():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    recording = lens.record_backward(x * x, torch.tensor([10.0, 1.0]), names={"x": x})
+    recording = lens.record_backward(x * x, {"x": x}, gradient=torch.tensor([10.0, 1.0]))
     assert recording.steps[0].incoming[0].values == (10.0, 1.0)
     assert x.grad.tolist() == [20.0, 4.0]
     with pytest.raises(RuntimeError, match="scalar"):
@@ -263,10 +263,10 @@ def test_a_gradient_is_the_vector_of_the_product():
 def test_a_list_of_outputs():
     x = torch.tensor([1.0, 2.0], requires_grad=True)
     y, z = x * 2, x.exp().sum()
-    lens.record_backward([y, z], [torch.ones(2), None], names={"x": x})
+    lens.record_backward([y, z], {"x": x}, gradient=[torch.ones(2), None])
     assert torch.equal(x.grad, 2 + x.detach().exp())
     x.grad = None
-    lens.record_backward((x * 2, x.sum()), (torch.ones(2), None))
+    lens.record_backward((x * 2, x.sum()), gradient=(torch.ones(2), None))
     assert x.grad.tolist() == [3.0, 3.0]
 
 
@@ -290,7 +290,7 @@ def unwatched(monkeypatch):
     def left_behind(*_):
         raise AssertionError("a hook of the lens was left behind")
 
-    monkeypatch.setattr(backward, "describe", left_behind)
+    monkeypatch.setattr(recorder, "describe", left_behind)
 
 
 def test_an_error_in_backward_comes_through_and_leaves_no_hook(monkeypatch):
@@ -484,5 +484,8 @@ def test_the_wrong_gradient_argument_is_named():
     x = torch.ones(2, requires_grad=True)
     for wrong in (torch.nn.Linear(1, 1), {"x": x}, 1.0):
         with pytest.raises(TypeError, match="names for tensors go in names="):
-            lens.record_backward((x * 2).sum(), wrong)
+            lens.record_backward((x * 2).sum(), gradient=wrong)
+    for gradient in (torch.ones(()), [torch.ones(())]):
+        with pytest.raises(TypeError, match="a gradient goes in gradient="):
+            lens.record_backward((x * 2).sum(), gradient)
     assert x.grad is None

@@ -15,7 +15,7 @@ import torch
 from independent import alive, saved_storages
 
 import autograd_lens as lens
-from autograd_lens.walk import BAND
+from autograd_lens.graphs.deallocation import BAND
 
 ROOT = Path(__file__).parents[2]
 
@@ -270,10 +270,10 @@ def test_without_the_guard_the_process_crashes():
         pytest.skip("the crash came with torch 2.13")
     code, out, err = in_new_process(
         """
-        from autograd_lens import walk
-        walk._lay_guards = lambda *arguments: None
+        from autograd_lens.graphs import order
+        order.lay_guards = lambda *arguments: None
         y = chain(100_000)
-        walk.engine_order([y.grad_fn])
+        order.engine_order([y.grad_fn])
         print("walked", flush=True)
         del y
         """

@@ -114,10 +114,10 @@ def test_worked_example():
     saved = saved_fields(graph, "MvBackward0")
     assert saved["self"].empty and not saved["self"].freed
     assert shape_and_bytes(saved["vec"]) == ((2,), 8, 8)
-    assert graph.storage_names[saved["vec"].storages[0]] == "x"
+    assert graph.storages[saved["vec"].storages[0]].owner == "x"
     # dot keeps both operands, relu its result, which is the same h
     dot, relu = saved_fields(graph, "DotBackward0"), saved_fields(graph, "ReluBackward0")
-    assert {graph.storage_names[s.storages[0]] for s in dot.values()} == {"w2", "h"}
+    assert {graph.storages[s.storages[0]].owner for s in dot.values()} == {"w2", "h"}
     assert relu["result"].storages == dot["tensor"].storages
     # pow keeps z; mul by the Python number 0.5 keeps that number as a double of 8 bytes
     assert shape_and_bytes(saved_fields(graph, "PowBackward0")["self"]) == ((), 4, 4)

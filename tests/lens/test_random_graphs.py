@@ -113,7 +113,7 @@ def test_recorded_gradients_are_bitwise_plain_ones(program):
         return
     torch.autograd.backward(outputs, [torch.ones_like(t) for t in outputs])
     again, recorded = run(program)
-    recording = lens.record_backward(again, [torch.ones_like(t) for t in again])
+    recording = lens.record_backward(again, gradient=[torch.ones_like(t) for t in again])
     for a, b in zip(leaves, recorded, strict=True):
         assert (a.grad is None) == (b.grad is None)
         assert a.grad is None or torch.equal(a.grad, b.grad)

@@ -16,7 +16,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
-from autograd_lens import _torch, memory_recorder
+from autograd_lens import _torch
+from autograd_lens.memory import recorder as memory_recorder
 
 
 class Block(nn.Module):

@@ -5,10 +5,10 @@ import torch
 
 import autograd_lens as lens
 from autograd_lens import _torch
-from autograd_lens.memory_blocks import account
-from autograd_lens.memory_cuda import requested, with_requested_sizes
-from autograd_lens.memory_events import Border, Change, Mark
-from autograd_lens.memory_roles import Claim
+from autograd_lens.memory.blocks import account
+from autograd_lens.memory.cuda import requested, with_requested_sizes
+from autograd_lens.memory.events import Border, Change, Mark
+from autograd_lens.memory.roles import Claim
 
 # A snapshot's trace as torch.cuda.memory._snapshot()["device_traces"][0] has it: 100 and 40 bytes
 # asked for, of blocks of 512; a segment that the allocator gets and returns is no tensor's memory.

@@ -12,7 +12,7 @@ from test_record_memory import MODELS, every_model, trained
 from torch import nn
 
 import autograd_lens as lens
-from autograd_lens.memory_roles import ROLES
+from autograd_lens.memory.roles import ROLES
 from autograd_lens.view.draw_record_memory import FRAMES, moments
 from autograd_lens.view.memory_picture import LISTED, LOOKS, POINTS, Ruler, curve
 from autograd_lens.view.theme import follow_theme

@@ -13,7 +13,7 @@ from independent import elements
 from torch.multiprocessing.reductions import StorageWeakRef
 
 import autograd_lens as lens
-from autograd_lens.storage_layout import _distinct
+from autograd_lens.layouts import _distinct
 from autograd_lens.view.draw_storage_layout import CELLS, readers
 from autograd_lens.view.theme import light
 

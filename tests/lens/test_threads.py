@@ -12,7 +12,9 @@ import torch
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
-from autograd_lens import _torch, walk
+from autograd_lens import _torch
+from autograd_lens._torch import threads
+from autograd_lens.graphs.deallocation import BAND
 
 STRESS = Path(__file__).with_name("stress.py")
 STRESSES = pytest.mark.parametrize(
@@ -201,13 +203,13 @@ def test_a_recording_inside_of_a_recording():
     assert [step.label for step in outer.steps].count("x") == 2
 
 
-@pytest.mark.skipif(not _torch._CAN_SIGN, reason="torch 2.11 has no signs")
+@pytest.mark.skipif(not _torch.CAN_SIGN, reason="torch 2.11 has no signs")
 def test_a_sign_is_taken_away():
     x = leaf(1.0)
     seen = []
 
     def look(grad):
-        seen.append(_torch._signs())
+        seen.append(threads._signs())
         if len(seen) == 2:
             raise KeyError("the reader's own")
 
@@ -218,7 +220,7 @@ def test_a_sign_is_taken_away():
             lens.record_backward(h.sum())
         except KeyError:
             pass
-        assert not torch._C._is_key_in_tls(_torch._SIGNS)
+        assert not torch._C._is_key_in_tls(threads._SIGNS)
     assert [len(signs) for signs in seen] == [1, 1]
 
 
@@ -235,9 +237,9 @@ class Thing:
 def deep(thing):
     """A graph that is freed in bands, with a thing in the second one."""
     y = leaf(1.0)
-    for number in range(3 * walk.BAND):
+    for number in range(3 * BAND):
         y = y.sin()
-        if number == walk.BAND:
+        if number == BAND:
             y.grad_fn.metadata["thing"] = thing
     lens.graph(y)
     return [y]

@@ -8,13 +8,16 @@ import importlib.util
 import re
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 import autograd_lens as lens
-from autograd_lens import _torch, formulas
+from autograd_lens import _torch
+from autograd_lens._torch import surface, threads
+from autograd_lens.graphs import formulas
 
 PACKAGE = Path(lens.__file__).parent
 PRIVATE = (
@@ -43,10 +46,8 @@ def leaf(*shape):
     return torch.ones(*shape, requires_grad=True)
 
 
-@pytest.mark.parametrize(
-    "path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE))
-)
-def test_private_names_stand_in_one_file(path):
+def private_names(path):
+    """The names of ``PRIVATE`` that a module uses outside of its docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     documented = {
         id(node.body[0].value)
@@ -66,11 +67,55 @@ def test_private_names_stand_in_one_file(path):
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             written += [node.value] * (id(node) not in documented)
     starts = {name: re.compile(rf"(?<!\w){re.escape(name)}") for name in PRIVATE}
-    private = {name for name, start in starts.items() if any(map(start.search, written))}
-    if path.name == "_torch.py":
-        assert private == set(PRIVATE)
-    else:
-        assert private == set()
+    return {name for name, start in starts.items() if any(map(start.search, written))}
+
+
+HOME = PACKAGE / "_torch"
+ELSEWHERE = sorted(path for path in PACKAGE.rglob("*.py") if HOME not in path.parents)
+
+
+@pytest.mark.parametrize("path", ELSEWHERE, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_private_names_stand_in_one_place(path):
+    assert private_names(path) == set()
+
+
+def test_all_private_names_are_used_there():
+    reading = [path for path in HOME.glob("*.py") if path.name != "surface.py"]
+    assert set().union(*map(private_names, reading)) == set(PRIVATE)
+
+
+def test_public_methods_of_pytorch_are_replaced_in_one_place_too():
+    """``saved_tensors_hooks.__enter__`` is public; to replace it is private all the same."""
+    replaced = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        for one in (target.elts if isinstance(target, ast.Tuple) else [target])
+        if isinstance(one, ast.Attribute) and one.attr.startswith("__")
+    }
+    assert replaced == {"_torch/patches.py"}
+
+
+LATER = {"SavedTensor.unpack (from torch 2.13 on)"} | {
+    "torch._C._remove_obj_from_tls (from torch 2.13 on)"
+}
+
+
+def test_this_pytorch_has_everything_on_the_list():
+    missing = {probe.name for probe in _torch.PROBES if not probe.is_there()}
+    assert missing == (LATER if torch.__version__ < "2.13" else set())
+    assert all(probe.lost for probe in _torch.PROBES)
+
+
+@pytest.mark.parametrize("probe", [p for p in _torch.PROBES if p.needed], ids=lambda p: p.name)
+def test_what_is_needed_and_missing_is_said_in_one_sentence(probe, monkeypatch):
+    without = replace(probe, is_there=lambda: False)
+    monkeypatch.setattr(surface, "PROBES", (without,))
+    with pytest.raises(_torch.LensUnsupported) as caught:
+        surface.require.__wrapped__()
+    assert probe.name in str(caught.value) and torch.__version__ in str(caught.value)
 
 
 class Bare:
@@ -102,12 +147,12 @@ def test_the_next_sequence_number_is_that_of_the_next_node(monkeypatch):
         _torch.next_sequence_nr()
 
 
-SIGNS = pytest.mark.skipif(not _torch._CAN_SIGN, reason="torch 2.11 can't take an entry away")
+SIGNS = pytest.mark.skipif(not _torch.CAN_SIGN, reason="torch 2.11 can't take an entry away")
 
 
 @pytest.mark.parametrize("can_sign", [pytest.param(True, marks=SIGNS), False])
 def test_a_sign_is_carried_by_the_backwards_of_one_thread(monkeypatch, can_sign):
-    monkeypatch.setattr(_torch, "_CAN_SIGN", can_sign)
+    monkeypatch.setattr(threads, "CAN_SIGN", can_sign)
     sign, seen = _torch.Sign(), []
     y = leaf(3).exp()
     y.register_hook(lambda grad: seen.append(sign.here()))
@@ -130,7 +175,7 @@ def test_thread_local_state_keeps_an_object_until_it_is_taken_away():
 
 
 def test_signs_are_there_from_torch_2_13_on():
-    assert _torch._CAN_SIGN or torch.__version__ < "2.13"
+    assert _torch.CAN_SIGN or torch.__version__ < "2.13"
 
 
 def test_raw_saved_is_the_tensor_itself():
@@ -323,6 +368,6 @@ def test_without_the_file_there_are_no_formulas(monkeypatch):
 
 def test_a_pytorch_that_renamed_saved_tensors_is_refused(monkeypatch):
     _torch.require.__wrapped__()
-    monkeypatch.setattr(_torch, "raw_fields", lambda kind: ())
+    monkeypatch.setattr(surface, "raw_fields", lambda kind: ())
     with pytest.raises(_torch.LensUnsupported, match="_raw_saved_"):
         _torch.require.__wrapped__()

@@ -125,8 +125,8 @@ def test_a_test_that_fails_is_said(repository, tmp_path, capfd):
     [
         ("tests/lens/test_chart.py", {"tests/lens/test_chart.py"}),
         ("tests/lens/cases.py", {"tests/lens"}),
-        ("autograd_lens/chart.py", {"tests/lens/test_chart.py"}),
-        ("autograd_lens/walk.py", {"tests/lens"}),
+        ("autograd_lens/charts.py", {"tests/lens/test_chart.py"}),
+        ("autograd_lens/graphs/order.py", {"tests/lens"}),
         ("autograd_lens/view/player.js", {"tests/lens"}),
         ("tools/check.py", {"tests/project/test_check.py"}),
         ("tools/publish.py", {"tests/project/test_workflows.py"}),

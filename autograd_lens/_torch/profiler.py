@@ -1,0 +1,97 @@
+"""Allocations as the profiler saw them, and who runs a backward.
+
+- ``torch.autograd._engine_run_backward``: the one function through which ``backward()`` and
+  ``grad()`` reach the engine; there is no public hook for "a backward begins".
+- the profiler's ``kineto_results.experimental_event_tree()`` and ``_EventType``: the only place
+  where each allocation stands with its address; public tables hold sums.
+- ``torch._C._profiler._RecordFunctionFast``: a mark among the profiler's events that is no
+  operation.
+- ``torch._guards.detect_fake_mode`` and ``torch.fx.experimental.proxy_tensor.get_proxy_mode``:
+  whether somebody compiles or traces.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from .errors import unsupported
+
+_ENGINE = "_engine_run_backward"
+
+
+@contextmanager
+def watched_backward(around: Callable[..., Any]) -> Iterator[None]:
+    """Until the block ends, call ``around(run, outputs)`` for every backward of the process.
+
+    ``run()`` runs it and returns what the engine returned.
+    """
+    if not hasattr(torch.autograd, _ENGINE):
+        raise unsupported(f"torch.autograd.{_ENGINE}")
+    engine = getattr(torch.autograd, _ENGINE)
+
+    def instead(outputs: Any, *args: Any, **options: Any) -> Any:
+        return around(lambda: engine(outputs, *args, **options), outputs)
+
+    setattr(torch.autograd, _ENGINE, instead)
+    try:
+        yield
+    finally:
+        setattr(torch.autograd, _ENGINE, engine)
+
+
+def named_range(name: str) -> Any:
+    """A context that the profiler sees under this name.
+
+    Not ``torch.profiler.record_function``: that is an operation, and whoever traces (``make_fx``,
+    AOTAutograd) would write it into the program that is made.
+    """
+    try:
+        return torch._C._profiler._RecordFunctionFast(name)
+    except AttributeError:
+        raise unsupported("torch._C._profiler._RecordFunctionFast") from None
+
+
+def is_tracing() -> bool:
+    """Whether operations are only written down, or tried on fake tensors, as by a compiler."""
+    if torch._guards.detect_fake_mode() is not None:
+        return True
+    proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")  # not loaded: nobody traces
+    return proxies is not None and proxies.get_proxy_mode() is not None
+
+
+def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function such that ``torch.compile`` leaves it alone if it is called in what it runs."""
+
+    def dynamo_is_there() -> bool:  # else nothing is compiled yet, and loading it takes seconds
+        return "torch._dynamo" in sys.modules
+
+    def call(*args: Any) -> Any:
+        return (torch.compiler.disable(function) if dynamo_is_there() else function)(*args)
+
+    return torch.compiler.disable(function) if dynamo_is_there() else call
+
+
+def profiling() -> bool:
+    """Whether a profiler runs in this thread already; there can be one."""
+    return bool(torch._C._autograd._profiler_enabled())
+
+
+def event_tree(profile: Any) -> list[Any]:
+    """The roots of what a finished ``torch.profiler.profile`` recorded, with ``.children``."""
+    try:
+        return profile.profiler.kineto_results.experimental_event_tree()
+    except AttributeError:
+        raise unsupported("experimental_event_tree in the profiler") from None
+
+
+def allocation(event: Any) -> tuple[int, int, str] | None:
+    """``(address, bytes, device)`` of an allocation, bytes negative for a free; None for others."""
+    if event.tag != torch._C._profiler._EventType.Allocation:
+        return None
+    change = event.typed[1]
+    return change.ptr, change.alloc_size, str(change.device)

@@ -1,0 +1,99 @@
+"""A figure with controls, made from a function of the reader's.
+
+The published page gets every combination of the choices, drawn in advance; a live notebook calls
+the function for numbers outside the grid too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from .result import MAX_FRAMES, Result, refuse_too_many
+
+if TYPE_CHECKING:
+    from .view.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Explorer(Result):
+    """A function drawn over a grid of choices.
+
+    Attributes:
+        draw: called with one keyword per choice; returns a view, or a text.
+        choices: the values offered for each keyword: a tuple, a range, or a mapping to labels.
+    """
+
+    draw: Callable[..., Any]
+    choices: dict[str, Any]
+
+    def figure(self) -> Figure:
+        """Return one control per choice over the frames of the grid."""
+        from .view.draw_explore import figure
+
+        return figure(self)
+
+
+def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
+    """Return a figure that calls ``draw`` with the reader's choices.
+
+    Args:
+        draw: takes one keyword per choice and returns a still view of the lens (or a string). The
+            first line of its docstring becomes the title.
+        choices: for each keyword, the values on the page. A ``range`` is stepped through like a
+            film, other numbers (more than two) get a slider, anything else a menu. A mapping gives
+            each value a label; one with the keys 0, 1, 2, … is a film too. Where a kernel runs, a
+            slider has a box for any other number: whole numbers if all values are, floats
+            otherwise. To let the reader break a mechanism, offer the broken variant as a value.
+
+    Raises:
+        TypeError: ``draw`` is not a function of these choices, or a choice is not a collection of
+            hashable values.
+        ValueError: there is no choice, one without values, or too many combinations.
+    """
+    if not callable(draw):
+        raise TypeError(f"draw must be a function of the choices, not {type(draw).__name__}")
+    choices = {name: _collected(name, values) for name, values in choices.items()}
+    if not choices:
+        raise ValueError("explore needs at least one choice, such as size=[1, 2, 4]")
+    refuse_too_many(prod(map(len, choices.values())))
+    _refuse_unfit(draw, choices)
+    return Explorer(draw, choices)
+
+
+def _refuse_unfit(draw: Callable[..., Any], choices: dict[str, Any]) -> None:
+    """Raise TypeError if ``draw`` can't be called with these keywords."""
+    try:
+        signature = inspect.signature(draw)
+    except (TypeError, ValueError):  # built in, and says nothing of itself
+        return
+    try:
+        signature.bind(**dict.fromkeys(choices))
+    except TypeError as error:
+        names = ", ".join(choices)
+        raise TypeError(f"draw is called with {names} as keywords, but: {error}") from None
+
+
+def _collected(name: str, values: Any) -> Any:
+    """The values as something that can be read more than once; a mapping and a range stay."""
+    if hasattr(values, "tolist"):  # a tensor or an array: its numbers
+        values = values.tolist()
+    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
+        raise TypeError(f"{name} must be a collection of values, not {values!r:.60}")
+    if hasattr(values, "__len__"):
+        refuse_too_many(len(values))
+    endless = MAX_FRAMES + 1  # a generator may never stop
+    kept = values if isinstance(values, (Mapping, range)) else tuple(islice(values, endless))
+    if not kept:
+        raise ValueError(f"the choice {name!r} has no values")
+    for value in kept:
+        if not isinstance(value, Hashable):
+            raise TypeError(
+                f"{name} has a value of type {type(value).__name__}, which can't be compared: "
+                "offer names or numbers, and look the value up in draw"
+            )
+    return kept

@@ -1,0 +1,15 @@
+"""One reading of a graph, and the graph as a result that shows itself.
+
+======================  ===========================================================
+``record``              the data: nodes, edges, hooks, leaves, the whole reading
+``reading``             from live nodes to the record: the one place that reads them
+``roots``               the nodes behind the given outputs
+``order``               the walk, in the order of the engine
+``deallocation``        guards that let a deep graph be freed
+``kinds``               what kind of node a node is
+``describe``            one node as data
+``formulas``            derivative formulas of the installed PyTorch
+``modules``             a guess which module made which node
+``grad_graph``          the verb ``graph`` and its result
+======================  ===========================================================
+"""

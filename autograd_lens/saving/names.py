@@ -1,0 +1,98 @@
+"""Names for tensors: the reader's own, as far as they gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from ..printable import printable
+
+_ASK = (
+    "names must be a torch.nn.Module, a mapping of name to tensor, or pairs such as "
+    "model.named_parameters()"
+)
+
+
+class Names:
+    """Looks up the name of a leaf by the tensor, and of an intermediate by its place in the graph.
+
+    A tensor known under several names (tied weights) answers with all of them: ``"a = b"``.
+
+    Attributes:
+        module: the Module that was given, or None.
+        pairs: ``(name, tensor)`` of every name.
+        buffers: ids of the tensors that belong to the Module and are no parameters: its buffers,
+            and tensors that it keeps as plain attributes (masks, tables of positions).
+        intermediates: the named tensors that have a graph.
+    """
+
+    def __init__(self, names: Any = None):
+        """Take a Module, a mapping name → tensor, pairs (name, tensor), or None.
+
+        Raises:
+            TypeError: ``names`` is something else, or a value in it is not a tensor.
+        """
+        self.module = names if isinstance(names, torch.nn.Module) else None
+        buffers: list[tuple[str, torch.Tensor]] = []
+        if self.module is not None:
+            buffers = [*names.named_buffers(remove_duplicate=False), *_attributes(names)]
+            pairs = [*names.named_parameters(remove_duplicate=False), *buffers]
+        else:
+            pairs = list(_pairs(names))
+        pairs = [(printable(name), tensor) for name, tensor in pairs]
+        self.pairs = pairs  # kept, so that ids stay valid as long as this lives
+        self.buffers = {id(buffer) for _, buffer in buffers}
+        self._by_id: dict[int, list[str]] = {}
+        self._by_edge: dict[tuple[Any, int], list[str]] = {}
+        self.intermediates: list[torch.Tensor] = []
+        for name, tensor in self.pairs:
+            self._by_id.setdefault(id(tensor), []).append(name)
+            if tensor.grad_fn is not None:
+                place = (tensor.grad_fn, tensor.output_nr)
+                self._by_edge.setdefault(place, []).append(name)
+                self.intermediates.append(tensor)
+
+    def of(self, tensor: torch.Tensor) -> str | None:
+        """The name of this very tensor object, or None."""
+        return _joined(self._by_id.get(id(tensor)))
+
+    def all_of(self, tensor: torch.Tensor) -> list[str]:
+        """Every name of this very tensor object."""
+        return list(self._by_id.get(id(tensor), ()))
+
+    def at(self, node: Any, output_nr: int) -> str | None:
+        """The name of the tensor that output ``output_nr`` of ``node`` belongs to, or None."""
+        return _joined(self._by_edge.get((node, output_nr))) if self._by_edge else None
+
+
+def _attributes(module: torch.nn.Module) -> Iterable[tuple[str, torch.Tensor]]:
+    """The tensors that modules keep as plain attributes: neither parameter nor registered buffer.
+
+    One with a graph is a result that was put aside.
+    """
+    for path, inner in module.named_modules(remove_duplicate=False):
+        for name, value in vars(inner).items():
+            if isinstance(value, torch.Tensor) and value.grad_fn is None:
+                yield (f"{path}.{name}" if path else name), value
+
+
+def _joined(names: list[str] | None) -> str | None:
+    return " = ".join(dict.fromkeys(names)) if names else None
+
+
+def _pairs(names: Any) -> Iterable[tuple[str, torch.Tensor]]:
+    if names is None:
+        return
+    if isinstance(names, (torch.Tensor, str, bytes)) or not isinstance(names, Iterable):
+        raise TypeError(f"{_ASK}, not {type(names).__name__}")
+    for entry in names.items() if isinstance(names, Mapping) else names:
+        if not isinstance(entry, (tuple, list)) or len(entry) != 2:
+            raise TypeError(f"{_ASK}; one entry is a {type(entry).__name__}")
+        name, tensor = entry
+        if not isinstance(name, str):
+            raise TypeError(f"{_ASK}; one name is a {type(name).__name__}")
+        if not isinstance(tensor, torch.Tensor):
+            raise TypeError(f"{_ASK}; {name!r} is a {type(tensor).__name__}")
+        yield name, tensor
