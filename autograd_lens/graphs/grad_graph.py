@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 
 Group = Callable[[Node], Hashable]
 
+MANY = 60
+"""A graph of more nodes is drawn by module where a Module was given."""
+
 
 @dataclass(frozen=True)
 class Shown:
     """How a graph is drawn; no part of what was read.
 
     Attributes:
-        max_nodes: how many nodes the picture shows before it folds the middle; None shows all.
-        group: the function that joins nodes in the picture, or None.
+        max_nodes: how many boxes the picture shows before it folds the middle; None shows all.
+        group: the function that joins nodes in the picture, ``"module"``, or None.
+        depth: levels of modules that are boxes of their own; None finds it.
     """
 
     max_nodes: int | None = None
-    group: Group | None = None
+    group: Group | str | None = None
+    depth: int | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +124,8 @@ def graph(
     names: Any = None,
     *,
     max_nodes: int | None = 200,
-    group: Group | None = None,
+    group: Group | str | bool | None = None,
+    depth: int | None = None,
     recorder: SavedRecorder | None = None,
 ) -> GradGraph:
     """Read the graph behind ``outputs`` and return it as data that shows itself.
@@ -135,8 +141,12 @@ def graph(
             shown under its name, an intermediate tensor beside the node that made it.
         max_nodes: the picture and the text show at most so many nodes and fold the rest of the
             middle into one; ``nodes`` and ``edges`` are always complete. None folds nothing.
-        group: a function from a :class:`Node` to a key. Nodes with the same key (other than None)
-            are drawn as one.
+        group: ``"module"`` draws the nodes of each module as one box, which opens by click or key;
+            equal modules in a row are one box with their number. A function from a :class:`Node`
+            to a key draws nodes with the same key (other than None) as one. Without it, a graph of
+            more than 60 nodes is drawn by module if a Module was given; False draws each node.
+        depth: levels of modules that are boxes of their own: 2 makes ``layers.0`` of
+            ``layers.0.mlp``. Without it, as many as still make few boxes.
         recorder: the ``lens.record_saved`` under which the forward ran: what opaque nodes saved,
             and which module made which node.
 
@@ -146,6 +156,15 @@ def graph(
     """
     if max_nodes is not None and (not isinstance(max_nodes, int) or max_nodes < 2):
         raise TypeError(f"max_nodes must be an integer of at least 2, or None, not {max_nodes!r}")
-    if group is not None and not callable(group):
-        raise TypeError(f"group must be a function from a node to a key, not {group!r:.60}")
-    return GradGraph(read(outputs, names, (), checked(recorder)), Shown(max_nodes, group))
+    if not (group in (None, False, "module") or callable(group)):
+        raise TypeError(
+            f'group must be a function from a node to a key, "module" or False, not {group!r:.60}'
+        )
+    if depth is not None and (type(depth) is not int or depth < 1):
+        raise TypeError(f"depth must be an integer of at least 1, or None, not {depth!r}")
+    reading = read(outputs, names, (), checked(recorder))
+    if group == "module" and not reading.modules:
+        raise ValueError('group="module" needs the model: graph(outputs, model)')
+    if group is None and reading.modules and (depth or len(reading.nodes) > MANY):
+        group = "module"
+    return GradGraph(reading, Shown(max_nodes, group or None, depth))

@@ -11,9 +11,10 @@ from ..graphs.record import Edge
 from .dot import DotPicture
 from .draw_graph import legend
 from .figure import Choice, Figure, Frame, Meter
-from .fold import Folded, fold
+from .folding import Folded
 from .graph_boxes import Look, Looks
 from .graph_dot import source
+from .graph_groups import folded
 from .graph_text import head
 from .text import clip, count, grad_words, nested, shape_words
 
@@ -45,7 +46,7 @@ class _Film:
     def __init__(self, recording: BackwardRecording):
         self.recording = recording
         self.graph = recording.graph
-        self.folded: Folded = fold(self.graph, MAX_ITEMS)
+        self.folded: Folded = folded(self.graph, most=MAX_ITEMS)
         self.scenes: list[list[BackwardStep]] = [[]]
         for step in recording.steps:
             item = self.folded.item_of[step.node]

@@ -1,37 +1,48 @@
-"""The still picture of a graph."""
+"""The picture of a graph: one frame, and one for each module that opens."""
 
 from __future__ import annotations
 
 from ..graphs.grad_graph import GradGraph
 from .dot import DotPicture
-from .figure import Figure, Frame
-from .fold import FOLDED, fold
+from .figure import Choice, Figure, Frame
 from .graph_dot import shares_storage, source
+from .graph_groups import Modules, folded
 from .graph_text import head, twin
 from .text import count
 
+CLOSED = "all closed"
+
 
 def figure(graph: GradGraph) -> Figure:
-    """Return the figure of ``graph``: one frame."""
+    """Return the figure of ``graph``; its text is that of the first frame."""
+    choices: tuple[Choice, ...] = ()
+    if graph.shown.group == "module":
+        opening = Modules(graph).opening
+        choices = (Choice("open", ("", *opening), "menu", (CLOSED, *opening)),)
     return Figure(
         title="Autograd graph",
-        draw=lambda: frame(graph),
+        draw=lambda open="": frame(graph, open),
+        choices=choices,
         legend=legend(graph),
         head=head(graph),
+        printed=1,
     )
 
 
-def frame(graph: GradGraph) -> Frame:
-    """The graph as one frame."""
-    folded = fold(graph, graph.shown.max_nodes)
-    hidden = sum(len(j.indices) for j in folded.joined.values() if j.title == FOLDED)
+def frame(graph: GradGraph, opened: str = "") -> Frame:
+    """The graph as one frame; ``opened`` is the path of the module that is open."""
+    shown = folded(graph, opened)
     caption = head(graph)
-    if hidden:
-        caption += f"; {count(hidden, 'node')} folded"
-    return Frame(twin(graph, folded), DotPicture(source(graph, folded)), caption=caption)
+    if shown.hidden:
+        caption += f"; {count(shown.hidden, 'node')} folded"
+    if opened:
+        caption = f"{opened} is open."
+    return Frame(
+        twin(graph, shown), lambda: DotPicture(source(graph, shown)), opened, caption=caption
+    )
 
 
-def legend(graph: GradGraph, max_nodes: int | None = None) -> dict[str, str]:
+def legend(graph: GradGraph, most: int | None = None) -> dict[str, str]:
     """The roles that occur in the picture, with their words."""
     roles = {}
     if any(not s.empty and not s.stale for node in graph.nodes for s in node.saved):
@@ -40,6 +51,6 @@ def legend(graph: GradGraph, max_nodes: int | None = None) -> dict[str, str]:
         roles["error"] = "changed since it was saved"
     if graph.leaves:
         roles["parameter"] = "leaf"
-    if shares_storage(graph, max_nodes):
+    if shares_storage(graph, most):
         roles["shared"] = "same storage"
     return roles

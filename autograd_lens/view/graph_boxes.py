@@ -14,7 +14,7 @@ from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from ..saving.record import SavedTensor
 from .dot import escaped, quoted
-from .fold import Folded, Joined
+from .folding import Folded, Joined
 from .graph_text import hook_words
 from .text import clip, count, grad_words, shape_words, short_bytes
 from .theme import light

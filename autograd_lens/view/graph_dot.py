@@ -13,8 +13,9 @@ from itertools import islice
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from .dot import quoted
-from .fold import Folded, fold
+from .folding import Folded
 from .graph_boxes import STILL, Looks, box
+from .graph_groups import folded as folded_graph
 from .text import clip
 from .theme import FONT, light
 
@@ -26,27 +27,30 @@ and a few leaves used everywhere cost ``dot`` minutes."""
 
 def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None = None) -> str:
     """Return DOT source for ``graph``, folded by its own settings unless ``folded`` is given."""
-    return _source(graph, folded or fold(graph, graph.shown.max_nodes), looks or Looks())
+    return _source(graph, folded or folded_graph(graph), looks or Looks())
 
 
 def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
     detailed = len(folded.items) <= DETAILED
-    inside = set() if detailed else _leaves_as_rows(graph, folded)
+    as_rows = set() if detailed else _leaves_as_rows(graph, folded)
     starts = array("q", (folded.item_of[graph.edges[k].source] for k in folded.links))
     ends = array("q", (folded.item_of[graph.edges[k].target] for k in folded.links))
     below = _height(starts, ends, len(graph.nodes))
-    used: dict[int, list[Node]] = {}
-    for start, end in zip(starts, ends, strict=True) if inside else ():
-        if end in inside:
-            used.setdefault(start, []).append(graph.nodes[end])
+    rows: dict[int, list[Node]] = {}
+    boxed = set()
+    for start, end in zip(starts, ends, strict=True) if as_rows else ():
+        if end in as_rows and start not in folded.joined:
+            rows.setdefault(start, []).append(graph.nodes[end])
+        elif end in as_rows:
+            boxed.add(end)  # a fold uses it, too: an edge from there leads to its box
 
     def statements() -> Iterator[str]:
         yield _HEADER if detailed else _HEADER + " mclimit=0.3"
         for item in folded.items:
-            if item not in inside:
-                yield box(graph, folded, item, used.get(item, ()), looks, detailed)
+            if item not in as_rows or item in boxed:
+                yield box(graph, folded, item, rows.get(item, ()), looks, detailed)
         for number, start, end in zip(folded.links, starts, ends, strict=True):
-            if end not in inside:
+            if end not in as_rows or start in folded.joined:
                 # A heavier edge is drawn straighter: so is then the longest way down.
                 spine = below[start] == below[end] + 1
                 yield _edge(graph, number, start, end, looks, spine)
@@ -83,17 +87,12 @@ _HEADER = (
 
 
 def _leaves_as_rows(graph: GradGraph, folded: Folded) -> set[int]:
-    """The leaves that need no box of their own: those used, and by single nodes only."""
-    leaves: dict[int, bool] = {}
-    for number in folded.links:
-        edge = graph.edges[number]
-        if graph.nodes[edge.target].leaf is not None:
-            single = folded.item_of[edge.source] not in folded.joined
-            leaves[edge.target] = leaves.get(edge.target, True) and single
+    """The leaves that are a row in each single node that uses them."""
+    targets = {graph.edges[number].target for number in folded.links}
     return {
-        leaf
-        for leaf, single in leaves.items()
-        if single and folded.item_of[leaf] not in folded.joined
+        target
+        for target in targets
+        if graph.nodes[target].leaf is not None and folded.item_of[target] not in folded.joined
     }
 
 
@@ -124,9 +123,9 @@ def _edge(
     return f"{start} -> {end} [{' '.join(attributes)}]"
 
 
-def shares_storage(graph: GradGraph, max_nodes: int | None = None) -> bool:
+def shares_storage(graph: GradGraph, most: int | None = None) -> bool:
     """True when the picture has dotted lines between places of one storage."""
-    folded = fold(graph, max_nodes or graph.shown.max_nodes)
+    folded = folded_graph(graph, most=most)
     detailed = len(folded.items) <= DETAILED
     return detailed and any(True for _ in _shared_storage(graph, folded, Looks()))
 

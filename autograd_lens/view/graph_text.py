@@ -7,7 +7,8 @@ from collections import Counter
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from ..saving.record import SavedTensor
-from .fold import Folded, fold
+from .folding import Folded
+from .graph_groups import folded as folded_graph
 from .text import count, grad_words, shape_words
 
 
@@ -25,7 +26,7 @@ def head(graph: GradGraph) -> str:
 
 def twin(graph: GradGraph, folded: Folded | None = None) -> str:
     """One line per node in engine order, one more for each saved tensor."""
-    folded = folded or fold(graph, graph.shown.max_nodes)
+    folded = folded or folded_graph(graph)
     following: dict[int, list[str]] = {}
     for number in folded.links:
         edge = graph.edges[number]
@@ -39,7 +40,7 @@ def twin(graph: GradGraph, folded: Folded | None = None) -> str:
         if item in folded.joined:
             joined = folded.joined[item]
             size = count(len(joined.indices), "node")
-            lines.append(f"{item:>{width}} [{joined.title}: {size}]{to}")
+            lines.append(f"{item:>{width}} [{joined.group.title}: {size}]{to}")
             continue
         node = graph.nodes[item]
         lines.append(f"{node.index:>{width}} {node_words(node)}{to}")
