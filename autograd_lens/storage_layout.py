@@ -1,33 +1,27 @@
 """Where the elements of tensors lie: which cell of which storage each index reads.
 
-Knows shapes, strides and offsets, and copies a few values to show; keeps no tensor. Reads nothing
-of the graph. The address formula is that of ``TensorImpl`` (c10/core/TensorImpl.h): element
-``(i, j, …)`` lies ``storage_offset + i * stride[0] + j * stride[1] + …`` elements from the start of
-the storage.
+Knows shapes, strides and offsets, and a few values that were copied; keeps no tensor. Reads nothing
+of the graph. The memory of a tensor is read in ``storage_layout_tensors``, and who reads a cell is
+worked out in ``storage_layout_readers``. The address formula is that of ``TensorImpl``
+(c10/core/TensorImpl.h): element ``(i, j, …)`` lies ``storage_offset + i * stride[0] + j * stride[1]
++ …`` elements from the start of the storage.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import prod
+from operator import index as as_integer
 from typing import Any
 
 import torch
 
-from . import _torch
+from . import storage_layout_tensors as memory
 from .base import View
 from .names import Names
-from .storages import storages_of
-
-Index = tuple[int, ...]
-
-MOST_DIMENSIONS = 4
-"""Dimensions of a tensor that can be laid out: four are a grid of grids."""
-
-COUNTED = 1 << 22
-"""Elements up to which overlapping indices are counted one by one."""
+from .storage_layout_readers import Index, Readers, all_readers_at, distinct, reach, readers_at
 
 FORMATS = (
     ("contiguous", torch.contiguous_format, None),
@@ -45,10 +39,15 @@ class TensorLayout:
         dtype: such as ``float32``.
         itemsize: bytes of one element.
         storage: which of :attr:`StorageLayout.storages` it reads.
+        begins: bytes from there to the start of its own storage: more than 0 where NumPy or DLPack
+            made it one that begins in the middle.
+        held: elements that its own storage has room for: fewer than it reads after a ``resize_``.
         formats: the memory formats in which it is contiguous; several where a dimension has size 1.
         distinct: how many elements of the storage it reads; None where overlap is too large to
             count.
-        values: by index, the values of a small tensor as text; empty for a large one.
+        has_values: whether PyTorch can tell the value of one element; not of ``uint4``, for one.
+        reads: ``"conjugated"``, ``"negated"``, both, or nothing: what it does with what it reads.
+        values: by index, what lies in memory there, as text; empty for a large tensor.
     """
 
     name: str
@@ -58,8 +57,12 @@ class TensorLayout:
     dtype: str
     itemsize: int
     storage: int
+    begins: int
+    held: int
     formats: tuple[str, ...]
     distinct: int | None
+    has_values: bool
+    reads: str
     values: dict[Index, str]
 
     @property
@@ -77,8 +80,7 @@ class TensorLayout:
         """The first and the last element of the storage that it reads; None if it has none."""
         if not self.numel:
             return None
-        reach = sum((n - 1) * s for n, s in zip(self.shape, self.stride, strict=True))
-        return self.storage_offset, self.storage_offset + reach
+        return self.storage_offset, self.storage_offset + reach(self.shape, self.stride)
 
     @property
     def overlaps(self) -> bool | None:
@@ -109,6 +111,12 @@ class TensorLayout:
             offset += (i % n) * s
         return offset
 
+    def readers_at(self, offset: int) -> Readers:
+        """Which of its indices read the element at ``offset``; none beyond the storage's end."""
+        if not 0 <= offset < self.held:
+            return Readers((), 0)
+        return readers_at(self.shape, self.stride, offset - self.storage_offset)
+
     def indices(self) -> Iterator[Index]:
         """Every index, the last dimension fastest."""
         return product(*map(range, self.shape))
@@ -116,11 +124,12 @@ class TensorLayout:
 
 @dataclass(frozen=True)
 class StorageInfo:
-    """One storage.
+    """One storage, or several over one memory.
 
     Attributes:
         nbytes: its size in bytes.
-        cell: bytes of one cell: the smallest element of the tensors that read it.
+        cell: bytes of one cell: the smallest element of the tensors that read it, or less where
+            they begin in the middle of it.
     """
 
     nbytes: int
@@ -132,6 +141,18 @@ class StorageInfo:
         return self.nbytes // self.cell
 
 
+@dataclass(frozen=True)
+class LayoutDrawing:
+    """How a layout is drawn; no part of what is known.
+
+    Attributes:
+        start: the cell of the first storage at which its picture begins, or None for the first one
+            that is read.
+    """
+
+    start: int | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class StorageLayout(View):
     """Tensors and the storages that they read.
@@ -139,47 +160,86 @@ class StorageLayout(View):
     Attributes:
         tensors: in the order given.
         storages: in the order in which the tensors first read them.
-        start: the cell at which the picture begins, or None for the first one that is read.
         note: what the reader says about it.
+        drawing: how it is drawn.
     """
 
     tensors: tuple[TensorLayout, ...]
     storages: tuple[StorageInfo, ...]
-    start: int | None = None
     note: str = ""
+    drawing: LayoutDrawing = field(default=LayoutDrawing(), compare=False)
 
     def offset_of(self, index: Sequence[int] | int, tensor: int = 0) -> int:
-        """Elements from the start of the storage to ``index`` of a tensor.
+        """Elements from the start of a tensor's own storage to its element at ``index``.
 
         Raises:
+            TypeError: an index is no integer and no sequence of integers.
             IndexError: there is no such tensor, or no such index.
         """
-        if not 0 <= tensor < len(self.tensors):
-            raise IndexError(f"there are {len(self.tensors)} tensors; {tensor} is not among them")
-        return self.tensors[tensor].offset_of((index,) if isinstance(index, int) else index)
+        return self._tensor(tensor).offset_of(_as_index(index))
 
     def cells_of(self, index: Sequence[int] | int, tensor: int = 0) -> range:
         """The cells of the storage that an element covers: one, or more of a wider dtype."""
-        wide = self.tensors[tensor].itemsize // self.storages[self.tensors[tensor].storage].cell
-        first = self.offset_of(index, tensor) * wide
-        return range(first, first + wide)
+        return self.cells_at(self.offset_of(index, tensor), tensor)
+
+    def cells_at(self, offset: int, tensor: int = 0) -> range:
+        """The cells that the element at ``offset`` in a tensor's own storage covers."""
+        reader = self._tensor(tensor)
+        cell = self.storages[reader.storage].cell
+        first = (reader.begins + offset * reader.itemsize) // cell
+        return range(first, first + reader.itemsize // cell)
+
+    def element_at(self, cell: int, tensor: int) -> int:
+        """The element of a tensor's own storage that covers a cell; negative before its start."""
+        reader = self._tensor(tensor)
+        return (cell * self.storages[reader.storage].cell - reader.begins) // reader.itemsize
 
     def readers(self, cell: int, storage: int = 0) -> list[tuple[int, Index]]:
         """Which index of which tensor reads a cell; an empty list is a hole.
 
-        Looks at every index: for tensors that fit into a picture.
+        Raises:
+            TypeError: ``cell`` or ``storage`` is no integer.
+            IndexError: there is no such storage, or no such cell in it.
         """
-        return [
-            (number, index)
-            for number, tensor in enumerate(self.tensors)
-            if tensor.storage == storage
-            for index in tensor.indices()
-            if cell in self.cells_of(index, number)
-        ]
+        cell, storage = _integer("cell", cell), _integer("storage", storage)
+        _refuse_outside("storages", storage, len(self.storages))
+        _refuse_outside(f"cells in storage {storage}", cell, self.storages[storage].cells)
+        found = []
+        for number, tensor in enumerate(self.tensors):
+            at = self.element_at(cell, number)
+            if tensor.storage == storage and 0 <= at < tensor.held:
+                address = at - tensor.storage_offset
+                indices = all_readers_at(tensor.shape, tensor.stride, address)
+                found += [(number, index) for index in indices]
+        return found
 
     def shares(self, a: int, b: int) -> bool:
         """Whether two tensors read the same storage (not: whether they read a common cell)."""
-        return self.tensors[a].storage == self.tensors[b].storage
+        return self._tensor(a).storage == self._tensor(b).storage
+
+    def _tensor(self, number: int) -> TensorLayout:
+        _refuse_outside("tensors", _integer("tensor", number), len(self.tensors))
+        return self.tensors[number]
+
+
+def _integer(name: str, value: Any) -> int:
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not {value}")
+    try:
+        return as_integer(value)
+    except (TypeError, RuntimeError):
+        raise TypeError(f"{name} must be an integer, not {value!r:.40}") from None
+
+
+def _as_index(index: Any) -> Index:
+    if not isinstance(index, (str, bytes)) and hasattr(index, "__iter__"):
+        return tuple(_integer("an index", i) for i in index)
+    return (_integer("an index", index),)
+
+
+def _refuse_outside(what: str, number: int, count: int) -> None:
+    if not 0 <= number < count:
+        raise IndexError(f"there are {count} {what}; {number} is not among them")
 
 
 def storage_layout(
@@ -192,74 +252,50 @@ def storage_layout(
     """Return how tensors of up to four dimensions lie in memory.
 
     Args:
-        tensor, more: strided tensors. What they share is seen from their storages.
+        tensor, more: strided tensors. What they share is seen from the addresses of their storages.
         names: a mapping name → tensor or a Module, as for :func:`autograd_lens.graph`.
-        start: in a large storage, the cell at which the picture begins.
+        start: the cell of the first storage at which its picture begins, where that shows a part.
         note: a sentence of yours on what is seen here; in a film, on what just happened.
 
     Raises:
-        TypeError: an argument is no tensor, or one that has no strides (sparse, nested, meta, or
-            another backend without a storage that can be read); the message says which and why.
-        ValueError: a tensor has more than four dimensions, or ``start`` lies outside the storage.
+        TypeError: an argument is no tensor, or one that has no strides or no memory of its own
+            (sparse, nested, meta, inside a transform, a subclass); the message says which, why, and
+            what to pass. Or ``start`` is no integer, or ``note`` no text.
+        ValueError: a tensor has more than four dimensions or its storage was freed, or ``start``
+            lies outside the storage.
     """
     tensors = (tensor, *more)
     for number, one in enumerate(tensors):
-        _refuse(one, number)
+        memory.refuse(one, number)
+    if not isinstance(note, str):
+        raise TypeError(f"note must be a text, not {note!r:.40}")
     known = Names(names)
-    numbers: dict[int, int] = {}
-    storage_of = [numbers.setdefault(_place(one), len(numbers)) for one in tensors]
+    places = memory.memories(tensors)
+    begins = [memory.begins_at(one, at[1]) for one, at in zip(tensors, places, strict=True)]
     storages = []
-    for number in range(len(numbers)):
-        over = [one for one, s in zip(tensors, storage_of, strict=True) if s == number]
-        nbytes = max(one.untyped_storage().nbytes() for one in over)
-        storages.append(StorageInfo(nbytes, cell=min(one.element_size() for one in over)))
-    if start is not None and not 0 <= start < max(storages[0].cells, 1):
-        raise ValueError(f"start must be a cell from 0 to {storages[0].cells - 1}, not {start}")
+    for number in range(len(set(places))):
+        over = [k for k, place in enumerate(places) if place[0] == number]
+        cell = memory.cell_bytes([tensors[k] for k in over], [begins[k] for k in over])
+        _, first, end = places[over[0]]
+        storages.append(StorageInfo(end - first, cell))
     layouts = tuple(
-        _layout(one, known.of(one) or f"tensor {number}", storage)
-        for number, (one, storage) in enumerate(zip(tensors, storage_of, strict=True))
+        _layout(one, known.of(one) or f"tensor {number}", places[number][0], begins[number])
+        for number, one in enumerate(tensors)
     )
-    return StorageLayout(layouts, tuple(storages), start, note)
+    drawing = LayoutDrawing(_start(start, storages[0].cells))
+    return StorageLayout(layouts, tuple(storages), note, drawing)
 
 
-def _place(tensor: torch.Tensor) -> int:
-    """Where the storage begins: the same for two storage objects over one memory, as with NumPy."""
-    storage = tensor.untyped_storage()
-    return storage.data_ptr() or -_torch.storage_key(storage)
+def _start(start: Any, cells: int) -> int | None:
+    if start is None:
+        return None
+    start = _integer("start", start)
+    if not 0 <= start < max(cells, 1):
+        raise ValueError(f"start must be a cell from 0 to {cells - 1}, not {start}")
+    return start
 
 
-def _refuse(tensor: Any, number: int) -> None:
-    """Raise for what has no layout of cells, saying why."""
-    which = f"argument {number}"
-    if not isinstance(tensor, torch.Tensor):
-        raise TypeError(f"{which} must be a tensor, not {type(tensor).__name__}")
-    if tensor.is_nested:
-        raise TypeError(
-            f"{which} is a nested tensor: its rows have lengths of their own, so no stride leads "
-            "from one to the next. Look at its parts: tensor.unbind()"
-        )
-    if tensor.layout != torch.strided:
-        raise TypeError(
-            f"{which} has layout {tensor.layout}: it stores indices and values apart and has no "
-            "strides. Look at its parts, such as tensor.values(), or at tensor.to_dense()"
-        )
-    if tensor.is_meta:
-        raise TypeError(
-            f"{which} is a meta tensor: it has shape {tuple(tensor.shape)} and strides "
-            f"{tuple(tensor.stride())}, and no memory behind them"
-        )
-    if len(storages_of(tensor)) != 1 or type(tensor) not in (torch.Tensor, torch.nn.Parameter):
-        raise TypeError(
-            f"{which} is a {type(tensor).__name__}, whose memory is not one storage of its own"
-        )
-    if tensor.dim() > MOST_DIMENSIONS:
-        raise ValueError(
-            f"{which} has {tensor.dim()} dimensions, and a picture shows {MOST_DIMENSIONS}: "
-            "select() or flatten() some"
-        )
-
-
-def _layout(tensor: torch.Tensor, name: str, storage: int) -> TensorLayout:
+def _layout(tensor: torch.Tensor, name: str, storage: int, begins: int) -> TensorLayout:
     shape, stride = tuple(tensor.shape), tuple(tensor.stride())
     return TensorLayout(
         name=name,
@@ -269,51 +305,15 @@ def _layout(tensor: torch.Tensor, name: str, storage: int) -> TensorLayout:
         dtype=str(tensor.dtype).removeprefix("torch."),
         itemsize=tensor.element_size(),
         storage=storage,
+        begins=begins,
+        held=memory.held(tensor),
         formats=tuple(
             word
             for word, form, dim in FORMATS
             if dim in (None, tensor.dim()) and tensor.is_contiguous(memory_format=form)
         ),
-        distinct=_distinct(shape, stride),
-        values=_values(tensor),
+        distinct=distinct(shape, stride),
+        has_values=memory.has_values(tensor),
+        reads=memory.reads(tensor),
+        values=memory.values(tensor),
     )
-
-
-def _distinct(shape: tuple[int, ...], stride: tuple[int, ...]) -> int | None:
-    """How many different elements the indices read.
-
-    Dimensions with stride 0 add none. If, from the smallest stride up, each stride reaches over all
-    that the smaller ones cover, no two indices meet; otherwise they are counted.
-    """
-    if not prod(shape):
-        return 0
-    steps = sorted((s, n) for n, s in zip(shape, stride, strict=True) if n > 1 and s)
-    covered = 1
-    for step, size in steps:
-        if step < covered:
-            break
-        covered = step * (size - 1) + covered
-    else:
-        return prod(size for _, size in steps)
-    if prod(size for _, size in steps) > COUNTED:
-        return None
-    places = torch.zeros(1, dtype=torch.int64, device="cpu")
-    for step, size in steps:
-        places = (places[:, None] + torch.arange(size, device="cpu") * step).flatten().unique()
-    return len(places)
-
-
-SHOWN = 256
-"""Elements up to which a tensor's values are copied."""
-
-
-def _values(tensor: torch.Tensor) -> dict[Index, str]:
-    if tensor.numel() > SHOWN:
-        return {}
-    flat = tensor.detach().resolve_conj().resolve_neg().cpu().flatten().tolist()
-    indices = product(*map(range, tensor.shape))
-    return {index: _word(value) for index, value in zip(indices, flat, strict=True)}
-
-
-def _word(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, complex)) else str(value)
