@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
-from operator import index as as_integer
 from typing import Any
 
 import torch
@@ -21,7 +20,17 @@ import torch
 from . import storage_layout_tensors as memory
 from .base import View
 from .names import Names
-from .storage_layout_readers import Index, Readers, all_readers_at, distinct, reach, readers_at
+from .storage_layout_readers import (
+    Index,
+    Readers,
+    all_readers_at,
+    as_index,
+    distinct,
+    integer,
+    reach,
+    readers_at,
+    refuse_outside,
+)
 
 FORMATS = (
     ("contiguous", torch.contiguous_format, None),
@@ -94,20 +103,22 @@ class TensorLayout:
             return 0
         return None if self.distinct is None else self.span[1] - self.span[0] + 1 - self.distinct
 
-    def offset_of(self, index: Sequence[int]) -> int:
-        """Elements from the start of the storage to the element at ``index``.
+    def offset_of(self, index: Sequence[int] | int) -> int:
+        """Elements from the start of its own storage to its element at ``index``.
 
         Negative indices count from the end, as in PyTorch.
 
         Raises:
+            TypeError: it is no integer and no sequence of integers.
             IndexError: the index has another length than the shape, or is out of range.
         """
+        index = as_index(index)
         if len(index) != len(self.shape):
             raise IndexError(f"{self.name} has {len(self.shape)} dimensions, not {len(index)}")
         offset = self.storage_offset
         for i, n, s in zip(index, self.shape, self.stride, strict=True):
             if not -n <= i < n:
-                raise IndexError(f"index {tuple(index)} is out of range for shape {self.shape}")
+                raise IndexError(f"index {index} is out of range for shape {self.shape}")
             offset += (i % n) * s
         return offset
 
@@ -176,7 +187,7 @@ class StorageLayout(View):
             TypeError: an index is no integer and no sequence of integers.
             IndexError: there is no such tensor, or no such index.
         """
-        return self._tensor(tensor).offset_of(_as_index(index))
+        return self._tensor(tensor).offset_of(index)
 
     def cells_of(self, index: Sequence[int] | int, tensor: int = 0) -> range:
         """The cells of the storage that an element covers: one, or more of a wider dtype."""
@@ -201,9 +212,9 @@ class StorageLayout(View):
             TypeError: ``cell`` or ``storage`` is no integer.
             IndexError: there is no such storage, or no such cell in it.
         """
-        cell, storage = _integer("cell", cell), _integer("storage", storage)
-        _refuse_outside("storages", storage, len(self.storages))
-        _refuse_outside(f"cells in storage {storage}", cell, self.storages[storage].cells)
+        cell, storage = integer("cell", cell), integer("storage", storage)
+        refuse_outside("storages", storage, len(self.storages))
+        refuse_outside(f"cells in storage {storage}", cell, self.storages[storage].cells)
         found = []
         for number, tensor in enumerate(self.tensors):
             at = self.element_at(cell, number)
@@ -218,28 +229,8 @@ class StorageLayout(View):
         return self._tensor(a).storage == self._tensor(b).storage
 
     def _tensor(self, number: int) -> TensorLayout:
-        _refuse_outside("tensors", _integer("tensor", number), len(self.tensors))
+        refuse_outside("tensors", integer("tensor", number), len(self.tensors))
         return self.tensors[number]
-
-
-def _integer(name: str, value: Any) -> int:
-    if isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, not {value}")
-    try:
-        return as_integer(value)
-    except (TypeError, RuntimeError):
-        raise TypeError(f"{name} must be an integer, not {value!r:.40}") from None
-
-
-def _as_index(index: Any) -> Index:
-    if not isinstance(index, (str, bytes)) and hasattr(index, "__iter__"):
-        return tuple(_integer("an index", i) for i in index)
-    return (_integer("an index", index),)
-
-
-def _refuse_outside(what: str, number: int, count: int) -> None:
-    if not 0 <= number < count:
-        raise IndexError(f"there are {count} {what}; {number} is not among them")
 
 
 def storage_layout(
@@ -289,7 +280,7 @@ def storage_layout(
 def _start(start: Any, cells: int) -> int | None:
     if start is None:
         return None
-    start = _integer("start", start)
+    start = integer("start", start)
     if not 0 <= start < max(cells, 1):
         raise ValueError(f"start must be a cell from 0 to {cells - 1}, not {start}")
     return start

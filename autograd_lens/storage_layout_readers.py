@@ -8,11 +8,13 @@ can be counted.
 
 from __future__ import annotations
 
+import operator
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
+from typing import Any
 
 import torch
 
@@ -169,3 +171,26 @@ def distinct(shape: Sequence[int], stride: Sequence[int]) -> int | None:
     for step, size in steps:
         places = (places[:, None] + torch.arange(size, device="cpu") * step).flatten().unique()
     return len(places)
+
+
+def integer(name: str, value: Any) -> int:
+    """``value`` as a Python integer; raises TypeError for what is none."""
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not {value}")
+    try:
+        return operator.index(value)
+    except (TypeError, RuntimeError):
+        raise TypeError(f"{name} must be an integer, not {value!r:.40}") from None
+
+
+def as_index(index: Any) -> Index:
+    """An index as a tuple, from a sequence of integers or from one integer."""
+    if not isinstance(index, (str, bytes)) and hasattr(index, "__iter__"):
+        return tuple(integer("an index", i) for i in index)
+    return (integer("an index", index),)
+
+
+def refuse_outside(what: str, number: int, count: int) -> None:
+    """Raise IndexError for a number of something that is not there."""
+    if not 0 <= number < count:
+        raise IndexError(f"there are {count} {what}; {number} is not among them")

@@ -111,6 +111,11 @@ def _why_no_memory(tensor: torch.Tensor) -> str:
             "a tensor inside torch.vmap, torch.func.grad or another transform of torch.func: it "
             "stands for a tensor outside, which has the memory. Pass that one, outside the function"
         )
+    if _torch.is_tracing():
+        return (
+            "a tensor inside FakeTensorMode or a trace, where no operation reads memory. Call "
+            "storage_layout outside of it"
+        )
     try:
         (storage,) = storages_of(tensor)
         storage.data_ptr()

@@ -124,7 +124,9 @@ def _grid(layout: StorageLayout, number: int) -> tuple[str, str]:
     tensor = layout.tensors[number]
     outer = (1, 1, *tensor.shape)[-4:-2] if len(tensor.shape) > 2 else (1, 1)
     title = f"{tensor.name}  {shape_words(tensor.shape)}, strides {shape_words(tensor.stride)}"
-    title += f", {tensor.reads}" * bool(tensor.reads)
+    if tensor.begins:
+        title += f", from cell {layout.cells_at(0, number).start}"
+    title += f", read {tensor.reads}" * bool(tensor.reads)
     rows = [f'<TD BORDER="0" COLSPAN="{SIDE}" ALIGN="LEFT">{_font(title, role(number))}</TD>']
     if not tensor.numel:
         rows.append(f'<TD BORDER="0" ALIGN="LEFT">{_font("no elements", "muted")}</TD>')

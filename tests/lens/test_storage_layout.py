@@ -235,6 +235,22 @@ def test_elements_beyond_the_end_have_a_question_mark_for_a_value():
     assert texts["?"] == 6 and texts["@7"] == 1
 
 
+@dot
+def test_the_picture_says_where_a_storage_begins_and_how_a_tensor_is_read():
+    memory = np.arange(4.0, dtype=np.float32)
+    svg = picture(
+        lens.storage_layout(
+            torch.from_numpy(memory), torch.from_numpy(memory[1:]), torch.tensor([1j]).conj()
+        )
+    )
+    titles = [unescape(t) for t in re.findall(r"<text[^>]*>(tensor \d [^<]*)</text>", svg)]
+    assert [title.replace("\xa0", " ").split("strides ")[1] for title in titles] == [
+        "(1,)",
+        "(1,), from cell 1",
+        "(1,), read conjugated",
+    ]
+
+
 def bits():
     c = torch.tensor([1 + 2j, 3 - 4j])
     return {
@@ -430,6 +446,22 @@ def test_inside_a_transform_there_is_no_memory(transform):
     transform(function)(torch.ones(2, 3))
 
 
+def test_a_plain_tensor_among_fake_ones_is_refused():
+    x = torch.zeros(2)
+    with FakeTensorMode(), pytest.raises(TypeError, match="Call storage_layout outside of it"):
+        lens.storage_layout(x)
+
+
+@pytest.mark.parametrize(
+    "watch", [torch.no_grad, torch.inference_mode, lambda: torch.device("meta")]
+)
+def test_modes_in_which_memory_is_read_as_ever(watch):
+    x = torch.arange(2.0, requires_grad=True)
+    expected = str(lens.storage_layout(x))
+    with watch():
+        assert str(lens.storage_layout(x)) == expected
+
+
 @pytest.mark.parametrize(
     ("call", "error", "phrase"),
     [
@@ -444,6 +476,7 @@ def test_inside_a_transform_there_is_no_memory(transform):
         (lambda x: lens.storage_layout(x).readers(0, 1), IndexError, "1 storages; 1 is not"),
         (lambda x: lens.storage_layout(x).offset_of("a"), TypeError, "an index must be an integer"),
         (lambda x: lens.storage_layout(x).offset_of(1.5), TypeError, "an index must be an integer"),
+        (lambda x: lens.storage_layout(x).tensors[0].offset_of("a"), TypeError, "must be an int"),
         (lambda x: lens.storage_layout(x).cells_of(0, 5), IndexError, "5 is not among them"),
         (lambda x: lens.storage_layout(x).shares(0, -1), IndexError, "-1 is not among them"),
     ],
