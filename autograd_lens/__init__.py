@@ -16,7 +16,7 @@ from .charts import Chart, Line, chart
 from .explorer import Explorer, explore
 from .graphs.grad_graph import GradGraph, graph
 from .graphs.record import Edge, Hook, Leaf, Node, Output
-from .layouts import StorageLayout, TensorLayout, storage_layout
+from .layouts.layout import StorageLayout, TensorLayout, storage_layout
 from .ledger.groups import SavedGroup, SavedGroups
 from .ledger.saved_tensors import OpaqueNode, SavedTensors, saved_tensors
 from .memory.blocks import Block

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .printable import printable
@@ -33,6 +33,22 @@ class Line:
     points: tuple[tuple[float, float], ...]
 
 
+@dataclass(frozen=True)
+class ChartDrawing:
+    """How a chart is drawn; no part of what was measured.
+
+    Attributes:
+        log: which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
+        digits: significant digits of ``y`` in the text.
+        x_range, y_range: the ends of an axis, or None to fit the points.
+    """
+
+    log: str = ""
+    digits: int = 4
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Chart(Result):
     """Lines over one horizontal axis.
@@ -41,19 +57,14 @@ class Chart(Result):
         title: what is shown.
         lines: from one to ``MOST_LINES`` of them.
         x, y: what the axes measure, with its unit.
-        log: which axes are logarithmic: ``""``, ``"x"``, ``"y"`` or ``"xy"``.
-        digits: significant digits of ``y`` in the text twin.
-        x_range, y_range: the ends of an axis, or None to fit the points.
+        drawing: how it is drawn.
     """
 
     title: str
     lines: tuple[Line, ...]
     x: str
     y: str
-    log: str = ""
-    digits: int = 4
-    x_range: tuple[float, float] | None = None
-    y_range: tuple[float, float] | None = None
+    drawing: ChartDrawing = field(default=ChartDrawing(), compare=False)
 
     def figure(self) -> Figure:
         """Return the lines over their axis."""
@@ -73,7 +84,7 @@ def chart(
     x_range: tuple[float, float] | None = None,
     y_range: tuple[float, float] | None = None,
 ) -> Chart:
-    """Return a chart of one or more lines; its text twin is the table of their points.
+    """Return a chart of one or more lines; its text is the table of their points.
 
     Args:
         lines: for each label ``(xs, ys)``, two sequences (or tensors of one dimension) of equal
@@ -89,8 +100,9 @@ def chart(
 
     Raises:
         TypeError: ``lines`` is no mapping to pairs of sequences of real numbers.
-        ValueError: no line, no point, too many lines, lengths that differ, a value that an axis
-            can't show or that lies outside its range, or an unknown ``log``.
+        ValueError: no line, no point, nothing but NaN, too many lines, labels that look alike,
+            lengths that differ, a value that an axis can't show or that lies outside its range, or
+            an unknown ``log``.
     """
     if not isinstance(lines, Mapping):
         raise TypeError(
@@ -104,19 +116,30 @@ def chart(
     if not 1 <= len(lines) <= MOST_LINES:
         raise ValueError(f"a chart takes 1 to {MOST_LINES} lines, not {len(lines)}")
     x, y = _words("x", x), _words("y", y)
-    chart = Chart(
-        title=_words("title", title) or f"{y} against {x}",
-        lines=tuple(_line(_words("a label", str(k)), pair, log) for k, pair in lines.items()),
-        x=x,
-        y=y,
-        log=log,
-        digits=digits,
+    drawing = ChartDrawing(
+        log,
+        digits,
         x_range=_range("x_range", x_range, "x" in log),
         y_range=_range("y_range", y_range, "y" in log),
     )
-    for axis, ends in enumerate((chart.x_range, chart.y_range)):
-        _refuse_outside("xy"[axis], ends, chart.lines, axis)
-    return chart
+    drawn = tuple(_line(label, lines[key], log) for key, label in _labels(lines).items())
+    if all(math.isnan(value) for line in drawn for _, value in line.points):
+        raise ValueError("every y is NaN, so there is nothing to draw")
+    _refuse_outside("x", drawing.x_range, drawn, 0)
+    _refuse_outside("y", drawing.y_range, drawn, 1)
+    return Chart(_words("title", title) or f"{y} against {x}", drawn, x, y, drawing)
+
+
+def _labels(lines: Mapping[Any, Any]) -> dict[Any, str]:
+    """How each label is written; no two may be written alike, or a reader can't tell the lines."""
+    written: dict[Any, str] = {}
+    for key in lines:
+        label = _words("a label", str(key))
+        for other, before in written.items():
+            if before == label:
+                raise ValueError(f"the labels {other!r} and {key!r} look alike: both are {label!r}")
+        written[key] = label
+    return written
 
 
 def _words(name: str, text: Any) -> str:
@@ -164,19 +187,26 @@ def _numbers(label: str, axis: str, values: Any) -> list[float]:
     if isinstance(values, (str, bytes, Mapping)) or not hasattr(values, "__iter__"):
         raise TypeError(f"{axis} of the line {label!r} must be a sequence, not {values!r:.40}")
     try:
-        # A loss that was kept as a tensor is read without PyTorch's warning about its graph.
-        return [float(value.item() if hasattr(value, "item") else value) for value in values]
+        return [_number(value) for value in values]
     except OverflowError:
         raise ValueError(f"{axis} of the line {label!r} has a number beyond any float") from None
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"{axis} of the line {label!r} must hold real numbers only") from None
 
 
+def _number(value: Any) -> float:
+    # A loss that was kept as a tensor is read without PyTorch's warning about its graph.
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, (str, bytes, bytearray)):  # float() would read digits
+        raise TypeError("a text is no number")
+    return float(value)
+
+
 def _range(name: str, ends: Any, log: bool) -> tuple[float, float] | None:
     if ends is None:
         return None
     try:
-        low, high = map(float, ends)
+        low, high = map(_number, ends)
     except (TypeError, ValueError):
         low = high = math.nan
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

@@ -13,6 +13,7 @@ from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from .printable import printable
 from .result import MAX_FRAMES, Result, refuse_too_many
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Explorer(Result):
         return figure(self)
 
 
-def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
+def explore(draw: Callable[..., Any], /, **choices: Any) -> Explorer:
     """Return a figure that calls ``draw`` with the reader's choices.
 
     Args:
@@ -53,7 +54,8 @@ def explore(draw: Callable[..., Any], **choices: Any) -> Explorer:
     Raises:
         TypeError: ``draw`` is not a function of these choices, or a choice is not a collection of
             hashable values.
-        ValueError: there is no choice, one without values, or too many combinations.
+        ValueError: there is no choice, one without values or with two that are equal or look alike,
+            or too many combinations.
     """
     if not callable(draw):
         raise TypeError(f"draw must be a function of the choices, not {type(draw).__name__}")
@@ -96,4 +98,21 @@ def _collected(name: str, values: Any) -> Any:
                 f"{name} has a value of type {type(value).__name__}, which can't be compared: "
                 "offer names or numbers, and look the value up in draw"
             )
+    _refuse_alike(name, kept)
     return kept
+
+
+def _refuse_alike(name: str, values: Any) -> None:
+    """Raise ValueError for two values that a frame can't be found by, or a reader can't tell."""
+    words = values.values() if isinstance(values, Mapping) else values
+    labels: dict[str, Any] = {}
+    equal: dict[Any, Any] = {}
+    for value, word in zip(values, words, strict=True):
+        label = printable(str(word))
+        for known, key, why in (equal, value, "are equal"), (labels, label, "look alike"):
+            if key in known:
+                raise ValueError(
+                    f"the choice {name!r} has {known[key]!r} and {value!r}, which {why}: "
+                    "offer names, and look the value up in draw"
+                )
+            known[key] = value

@@ -49,7 +49,7 @@ class Result(ABC):
 
         return widget(self.figure())
 
-    def save(self, path: str | Path, **choice: Any) -> Path:
+    def save(self, path: str | Path, /, **choice: Any) -> Path:
         """Write the picture to ``path``; its suffix decides: .svg, .png, .html or .txt.
 
         ``choice`` picks the frame of a figure that has several (``step=3``); without it the first

@@ -32,6 +32,15 @@ such errors, and where large terms cancel, they are all that is left."""
 LARGEST_HALF = 1
 """The same for half precision, where PyTorch sums in single precision and rounds at the end."""
 
+CANCELLED = {64: 1e-7, 32: 3e-5}
+"""But by no more than this, by the bits of the dtype: a large element says little of a small one
+beside it. In double precision this is the ``atol`` of ``torch.testing``; in single precision, what
+is left when two products of matrices of 256 terms around 1 are summed in two orders, which is three
+times that ``atol``."""
+
+CANCELLED_HALF = 16
+"""The same for half precision, in roundings of 1."""
+
 DIGITS = 1e-6
 """By what part of itself a Python number may differ: a reader types a few digits."""
 
@@ -81,9 +90,10 @@ class Check(Result):
 def check(name: str, actual: Any, expected: Any, *, reveal: bool = False) -> Check:
     """Compare ``actual`` with ``expected`` and return a verdict that shows itself.
 
-    Numbers are close if they agree to six digits. Elements of a tensor are close if they differ by
-    rounding of their dtype: by 8 ``eps`` of the tensor's largest element, or in half precision by 8
-    ``eps`` of the element itself or 1 ``eps`` of the largest.
+    Numbers are close if they agree to six digits. Each element of a tensor is judged for itself: it
+    is close if it differs by 8 ``eps`` of its dtype, times its size. Where the tensor has larger
+    elements, also by 8 ``eps`` (in half precision 1 ``eps``) of the largest, but by no more than
+    1e-7 in double, 3e-5 in single and 16 ``eps`` in half precision.
 
     Args:
         name: what the answer is called.
@@ -205,15 +215,23 @@ def _close(actual: torch.Tensor, expected: torch.Tensor) -> torch.Tensor:
     """Which elements are equal up to rounding; integers have to be the same."""
     if not (expected.is_floating_point() or expected.is_complex()):
         return actual == expected
-    # Neighbours in 8 bits are too far apart for any of it.
-    eps = torch.finfo(expected.dtype).eps if expected.dtype.itemsize > 1 else 0.0
     wide = torch.complex128 if expected.is_complex() else torch.float64
+    limits = _limits(expected)
     actual, expected = actual.to(wide), expected.to(wide)
-    sizes = expected.abs()
-    sizes[~sizes.isfinite()] = 0
-    largest = sizes.max() * (LARGEST if eps < 1e-4 else LARGEST_HALF)
-    near = (actual - expected).abs() <= eps * torch.maximum(OWN * sizes, largest)
+    near = (actual - expected).abs() <= limits
     return near | (actual == expected) | (actual.isnan() & expected.isnan())
+
+
+def _limits(expected: torch.Tensor) -> torch.Tensor:
+    """By how much each element may differ."""
+    kind = torch.finfo(expected.dtype)
+    # Neighbours in 8 bits are too far apart for any of it.
+    eps = kind.eps if expected.dtype.itemsize > 1 else 0.0
+    sizes = expected.to(torch.complex128 if expected.is_complex() else torch.float64).abs()
+    sizes[~sizes.isfinite()] = 0
+    beside = sizes.max() * eps * (LARGEST if kind.bits > 16 else LARGEST_HALF)
+    most = CANCELLED.get(kind.bits, CANCELLED_HALF * eps)
+    return torch.maximum(OWN * eps * sizes, beside.clamp(max=most))
 
 
 def _compare_sequences(actual: Any, expected: Sequence[Any]) -> _Result:

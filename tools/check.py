@@ -34,7 +34,7 @@ BELONGS = [
     ("autograd_lens/*chart*.py", "tests/lens/test_chart.py"),
     ("autograd_lens/view/plot.py", "tests/lens/test_chart.py"),
     ("autograd_lens/view/sketch.py", "tests/lens/test_record_memory_figure.py"),
-    ("autograd_lens/layouts.py", "tests/lens/test_storage_layout*.py"),
+    ("autograd_lens/layouts/*", "tests/lens/test_storage_layout*.py"),
     ("autograd_lens/view/*storage_layout*.py", "tests/lens/test_storage_layout*.py"),
     ("autograd_lens/*memory*", "tests/lens/test_record_memory*.py"),
     ("autograd_lens/progress.py", "tests/lens/test_progress.py"),

@@ -1,7 +1,7 @@
 """Drawing: how the data of :mod:`autograd_lens` shows itself.
 
 ======================  ===========================================================
-``figure``              the intermediate form: title, choices, frames, text twin
+``figure``              the intermediate form: title, choices, frames, their texts
 ``theme``               the one place for colours, and how an SVG follows the theme
 ``dot``                 pictures laid out by Graphviz
 ``html``                a figure as self-contained HTML (``figure.css``, ``player.js``)

@@ -94,6 +94,8 @@ def _tidy(svg: str) -> str:
     svg = re.sub(r"<title>.*?</title>\s*", "", svg, flags=re.S)
     svg = re.sub(r'<g id="a_[^"]*"><a [^>]*>\s*|</a>\s*</g>\s*', "", svg)
     svg = re.sub(r' id="((?:node|edge)[^"]*)"', r' data-lens="\1"', svg)
+    # A box that opens another frame is a button; player.js answers for it.
+    svg = re.sub(r'(<g [^>]*class="[^"]*\bopens_\d+[^"]*")', r'\1 tabindex="0" role="button"', svg)
     svg = re.sub(r' (?:id|xml:space|xmlns:xlink)="[^"]*"', "", svg)
     svg = re.sub(r' font-family="[^"]*"| text-anchor="start"', "", svg)
     # "transparent", as the versions of Graphviz write it

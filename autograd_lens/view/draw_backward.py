@@ -69,8 +69,8 @@ class _Film:
         held = scene[-1].saved_bytes if scene else self.recording.saved_bytes
         total = self.recording.saved_bytes
         return Frame(
-            twin=self.twin(step),
-            picture=DotPicture(source(self.graph, self.folded, self.looks(step))),
+            text=self.text(step),
+            paint=lambda: DotPicture(source(self.graph, self.folded, self.looks(step))),
             where=f"step {step} of {len(self.scenes) - 1}",
             caption=self.caption(scene),
             meter=Meter(f"still saved: {held:,} of {total:,} B", held, total) if total else None,
@@ -146,7 +146,7 @@ class _Film:
                 return self.graph.nodes[edge.target].label
         return ""
 
-    def twin(self, step: int) -> str:
+    def text(self, step: int) -> str:
         """The facts of one frame as text."""
         scene = self.scenes[step]
         if not scene:

@@ -1,4 +1,4 @@
-"""The figure of a :class:`~autograd_lens.charts.Chart`: lines with markers, and their table."""
+"""The figure of a :class:`~autograd_lens.chart.Chart`: lines with markers, and their table."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ..charts import MOST_LINES, Chart
+from ..charts import MOST_LINES, Chart, ChartDrawing
 from .figure import Figure, Frame
 from .plot import Plot, label_ticks
 from .text import clip
@@ -36,19 +36,23 @@ LOGARITHMIC = {
 
 def figure(chart: Chart) -> Figure:
     """Return the figure of ``chart``: one frame."""
-    return Figure(chart.title, lambda: Frame(table(chart), ChartPlot(chart), caption=words(chart)))
+    return Figure(
+        chart.title,
+        lambda: Frame(table(chart), lambda: ChartPlot(chart, chart.drawing), caption=words(chart)),
+    )
 
 
 def words(chart: Chart) -> str:
     """What is drawn over what, unless the title says so; and how the axes are divided."""
-    over = f"{chart.y} against {chart.x}"
-    said = [over] * (over != chart.title) + [LOGARITHMIC[chart.log]] * bool(chart.log)
+    over, log = f"{chart.y} against {chart.x}", chart.drawing.log
+    said = [over] * (over != chart.title) + [LOGARITHMIC[log]] * bool(log)
     text = ", ".join(said)
     return text and f"{text[0].upper()}{text[1:]}."
 
 
 def table(chart: Chart) -> str:
     """One row for each x, in the order in which the lines have them; one column for each line."""
+    digits = chart.drawing.digits
     columns = [dict[float, list[float]]() for _ in chart.lines]
     for column, line in zip(columns, chart.lines, strict=True):
         for x, y in line.points:
@@ -58,7 +62,7 @@ def table(chart: Chart) -> str:
     for x in places:
         cells = [column.get(x, []) for column in columns]
         for again in range(max(map(len, cells))):  # a line may come back to the same x
-            ys = (number(c[again], chart.digits) if again < len(c) else "" for c in cells)
+            ys = (number(c[again], digits) if again < len(c) else "" for c in cells)
             rows.append([number(x, 6), *ys])
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.rjust, row, widths)).rstrip() for row in rows)
@@ -75,14 +79,15 @@ def number(value: float, digits: int) -> str:
 
 @dataclass(frozen=True)
 class ChartPlot(Plot):
-    """The lines of a chart over their axes."""
+    """The lines of a chart over their axes. Drawn otherwise, equal charts are other pictures."""
 
     chart: Chart
+    drawing: ChartDrawing
 
     def paint(self, axes: Any) -> None:
         """Draw grid, lines, markers and, where there are several lines, their names."""
-        chart = self.chart
-        for name in chart.log:
+        chart, drawing = self.chart, self.drawing
+        for name in drawing.log:
             getattr(axes, f"set_{name}scale")("log")
         axes.tick_params(which="both", length=0)
         for place, (line, (role, marker)) in enumerate(zip(chart.lines, LOOKS, strict=False)):
@@ -94,9 +99,9 @@ class ChartPlot(Plot):
                 gid=f"line-{place}",
                 clip_on=False,
             )
-        axes.set(xlabel=chart.x, ylabel=chart.y, xlim=chart.x_range, ylim=chart.y_range)
+        axes.set(xlabel=chart.x, ylabel=chart.y, xlim=drawing.x_range, ylim=drawing.y_range)
         for name, axis in ("x", axes.xaxis), ("y", axes.yaxis):
-            label_ticks(axis, name in chart.log)
+            label_ticks(axis, name in drawing.log)
         if len(chart.lines) > 1:
             # Beside the axes, so that it never lies on a line.
             longest = max(len(clip(line.label, WIDE)) for line in chart.lines)
@@ -112,7 +117,7 @@ class ChartPlot(Plot):
 
     def points(self) -> dict[str, list[str]]:
         """By line, label and place of every marker."""
-        digits = self.chart.digits
+        digits = self.drawing.digits
         return {
             f"line-{place}": [
                 f"{line.label}: {number(x, 6)}, {number(y, digits)}"

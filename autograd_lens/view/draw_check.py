@@ -15,12 +15,10 @@ def figure(check: Check) -> Figure:
     """Return the figure of a verdict: one frame, with a grid of elements if some are wrong."""
     mark = "✓" if check.ok else "…" if check.verdict == "not answered yet" else "✗"
     words = f"{mark} {check.name}: {check.verdict}" + (f", {check.detail}" if check.detail else "")
-    picture = DotPicture(grid(check)) if check.wrong else None
+    paint = (lambda: DotPicture(grid(check))) if check.wrong else None
     legend = {"done": "right", "error": "wrong"} if check.wrong else {}
-    caption = words if picture else ""
-    return Figure(
-        f"Check: {check.name}", lambda: Frame(words, picture, caption=caption), (), legend
-    )
+    caption = words if paint else ""
+    return Figure(f"Check: {check.name}", lambda: Frame(words, paint, caption=caption), (), legend)
 
 
 def grid(check: Check) -> str:

@@ -29,7 +29,7 @@ def figure(explorer: Explorer) -> Figure:
     def draw(**chosen: Any) -> Frame:
         where = ", ".join(f"{name} = {labels[name].get(v, v)}" for name, v in chosen.items())
         frame = _frame(show(chosen))
-        return replace(frame, where=where, twin=f"{where}\n{indent(frame.twin, 2)}")
+        return replace(frame, where=where, text=f"{where}\n{indent(frame.text, 2)}")
 
     still = Figure(title(explorer), draw, choices)
     legend: dict[str, str] = {}
@@ -75,4 +75,4 @@ def _frame(shown: Any) -> Frame:
     if inner.choices:
         raise TypeError("draw must return a still picture; this one has controls of its own")
     frame = inner.draw()
-    return replace(frame, twin=f"{inner.head}\n{frame.twin}" if inner.head else frame.twin)
+    return replace(frame, text=f"{inner.head}\n{frame.text}" if inner.head else frame.text)

@@ -7,7 +7,7 @@ from .dot import DotPicture
 from .figure import Choice, Figure, Frame
 from .graph_dot import shares_storage, source
 from .graph_groups import Modules, folded
-from .graph_text import head, twin
+from .graph_text import head, text
 from .text import count
 
 CLOSED = "all closed"
@@ -25,7 +25,7 @@ def figure(graph: GradGraph) -> Figure:
         choices=choices,
         legend=legend(graph),
         head=head(graph),
-        printed=1,
+        variants=True,
     )
 
 
@@ -38,7 +38,7 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
     if opened:
         caption = f"{opened} is open."
     return Frame(
-        twin(graph, shown), lambda: DotPicture(source(graph, shown)), opened, caption=caption
+        text(graph, shown), lambda: DotPicture(source(graph, shown)), opened, caption=caption
     )
 
 

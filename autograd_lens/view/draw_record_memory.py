@@ -79,7 +79,7 @@ class _Film:
         what = (
             _what(sample.change, sample.op, sample.role) if moment >= 0 else "nothing has run yet"
         )
-        twin = "\n".join(
+        text = "\n".join(
             [
                 f"{self.label(moment)}: {sample.total:,} bytes are alive ({what})",
                 *(f"  {role}: {n:,}" for role, n in zip(self.curve.roles, bars, strict=True) if n),
@@ -88,8 +88,8 @@ class _Film:
             ]
         )
         return Frame(
-            twin=twin,
-            picture=picture(
+            text=text,
+            paint=lambda: picture(
                 self.curve,
                 self.place(moment),
                 bars,

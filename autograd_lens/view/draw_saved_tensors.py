@@ -31,8 +31,8 @@ def figure(ledger: SavedTensors) -> Figure:
 
 
 def _frame(ledger: SavedTensors) -> Frame:
-    picture = DotPicture(source(ledger), centred=False) if ledger.entries else None
-    return Frame(table(ledger), picture, caption=head(ledger))
+    paint = (lambda: DotPicture(source(ledger), centred=False)) if ledger.entries else None
+    return Frame(table(ledger), paint, caption=head(ledger))
 
 
 def head(ledger: SavedTensors) -> str:
@@ -167,13 +167,10 @@ def source(ledger: SavedTensors) -> str:
 def groups_figure(groups: SavedGroups) -> Figure:
     """Return the bars of ``groups``: one frame."""
     occurring = {role for group in groups.groups for role in group.by_role}
+    paint = (lambda: DotPicture(groups_source(groups), centred=False)) if groups.groups else None
     return Figure(
         title=f"Saved bytes by {groups.title}",
-        draw=lambda: Frame(
-            groups_table(groups),
-            DotPicture(groups_source(groups), centred=False) if groups.groups else None,
-            caption=groups_head(groups),
-        ),
+        draw=lambda: Frame(groups_table(groups), paint, caption=groups_head(groups)),
         legend={COLOURS[role]: role for role in ROLES if role in occurring},
         head=groups_head(groups),
     )

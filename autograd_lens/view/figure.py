@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import product
+from functools import cached_property
+from itertools import islice, product
 from numbers import Real
 from typing import Any
 
@@ -65,18 +66,23 @@ class Frame(Shown):
     """What a figure shows for one combination of choices.
 
     Attributes:
-        twin: the same facts as text; compared in CI and read by screen readers.
-        picture: None where there is nothing to draw.
+        text: the text alternative: the same facts, compared in CI and read by screen readers.
+        paint: makes the picture; called only when it is shown. None where there is nothing to draw.
         where: a few words beside the title: which frame this is.
         caption: a sentence on what is seen.
         meter: an optional bar.
     """
 
-    twin: str
-    picture: Picture | None = None
+    text: str
+    paint: Callable[[], Picture] | None = field(default=None, compare=False)
     where: str = ""
     caption: str = ""
     meter: Meter | None = None
+
+    @cached_property
+    def picture(self) -> Picture | None:
+        """The picture, made when it is first asked for."""
+        return None if self.paint is None else self.paint()
 
 
 @dataclass(frozen=True)
@@ -125,7 +131,9 @@ class Figure(Shown):
         draw: called with one keyword per choice, returns the :class:`Frame`.
         choices: the axes of the grid; none for a still picture.
         legend: roles of :mod:`~autograd_lens.view.theme` that the pictures use, with their words.
-        head: the first lines of the text twin, above the frames.
+        head: the first lines of the text, above the frames.
+        variants: the frames after the first are ways to look closer. They are left out of the
+            printed text, and each has a canvas of its own size.
     """
 
     title: str
@@ -133,6 +141,7 @@ class Figure(Shown):
     choices: tuple[Choice, ...] = ()
     legend: Mapping[str, str] = field(default_factory=dict)
     head: str = ""
+    variants: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -149,6 +158,7 @@ class Figure(Shown):
         return [self.draw(**combination) for combination in self.grid()]
 
     def text(self) -> str:
-        """The text twin of the whole figure."""
+        """The text alternative of the whole figure; makes no picture."""
         parts = [self.head] if self.head else []
-        return "\n".join(parts + [frame.twin for frame in self.frames()])
+        shown = islice(self.grid(), 1 if self.variants else None)
+        return "\n".join(parts + [self.draw(**combination).text for combination in shown])

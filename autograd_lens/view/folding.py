@@ -18,11 +18,11 @@ class Group:
 
     Attributes:
         title: what stands in the box.
-        opens: the value of a choice that shows what is inside, or empty.
+        opens: number of the frame that shows what is inside; 0 where there is none.
     """
 
     title: str
-    opens: str = ""
+    opens: int = 0
 
 
 @dataclass(frozen=True)

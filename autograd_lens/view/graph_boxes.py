@@ -6,7 +6,6 @@ rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,8 +14,8 @@ from ..graphs.record import Node
 from ..saving.record import SavedTensor
 from .dot import escaped, quoted
 from .folding import Folded, Joined
-from .graph_text import hook_words
-from .text import clip, count, grad_words, shape_words, short_bytes
+from .graph_facts import Fact, facts, joined_facts
+from .text import clip
 from .theme import light
 
 
@@ -65,7 +64,7 @@ def box(
         return _joined(graph, folded.joined[item], name, look)
     node = graph.nodes[item]
     if node.kind == "leaf":
-        return _leaf(node, name, look)
+        return _leaf(graph, node, name, look)
     return _operation(graph, node, name, uses, look, detailed)
 
 
@@ -86,8 +85,8 @@ def _operation(
     if not detailed and not special:
         if not any(output.name or output.given for output in node.outputs):
             return f'{name} [label="{node.label}"]'
-    rows = _operation_rows(graph, node, look, detailed)
-    rows += [_cell(_leaf_words(leaf), frame="parameter") for leaf in uses]
+    rows = [_row(fact, look) for fact in facts(graph, node, detailed)]
+    rows += [_cell(_leaf_words(graph, leaf), frame="parameter") for leaf in uses]
     border, fill, width, dashed = _STATE[look.state]
     if not look.state:
         border = _KIND_BORDER.get(node.kind, border)
@@ -107,33 +106,30 @@ def _operation(
     return f"{name} [label={label} {' '.join(attributes)}]"
 
 
-def _operation_rows(graph: GradGraph, node: Node, look: Look, detailed: bool) -> list[str]:
-    rows = []
-    for number, output in enumerate(node.outputs):
-        if output.name or output.given:
-            which = f"output {number}: " if len(node.outputs) > 1 else ""
-            words = f"{which}{output.name or 'output'} {shape_words(output.shape)}"
-            rows.append(_cell(clip(words, 40), colour="forward"))
-    if detailed:
-        rows += [_cell(clip(words, 38), colour="muted") for words in formula_words(graph, node)[:2]]
-    for name, text in node.attributes if detailed else ():
-        if not name.endswith(("_sizes", "_strides", "_options")):
-            rows.append(_cell(clip(f"{name} = {text}", 38), colour="muted"))
-    rows += [_saved(graph, saved, k, look) for k, saved in enumerate(node.saved) if _shown(saved)]
-    rows += [_cell(f"⚑ {words}", colour="gradient") for words in hook_words(node)]
-    if node.kind == "opaque":
-        rows.append(_cell("(opaque: shows nothing of what it saved)", colour="muted"))
-    return rows
+_COLOUR = {
+    "output": "forward",
+    "formula": "muted",
+    "attribute": "muted",
+    "version": "muted",
+    "opaque": "muted",
+    "hook": "gradient",
+}
 
 
-def _shown(saved: SavedTensor) -> bool:
-    return saved.freed or not saved.empty
+def _row(fact: Fact, look: Look) -> str:
+    """The row of a fact; what was saved is a filled row."""
+    if fact.saved is not None:
+        return _saved(fact.saved, fact.brief, fact.place, look)
+    if fact.kind == "grad":
+        return _cell(look.text or fact.brief, reserve=look.reserve)
+    return _cell(fact.brief, colour=_COLOUR.get(fact.kind, "ink"))
 
 
-def _saved(graph: GradGraph, saved: SavedTensor, place: int, look: Look) -> str:
-    held = saved_words(graph, saved)
+def _saved(saved: SavedTensor, held: str, place: int, look: Look) -> str:
     gone = f"✓ {saved.field} freed"
     freed = saved.freed or saved.field in look.freed
+    if saved.empty and not freed:
+        return _cell(held, colour="muted")
     fill = None if freed else "error-fill" if saved.stale else "saved-fill"
     return _cell(
         gone if freed else held,
@@ -144,32 +140,9 @@ def _saved(graph: GradGraph, saved: SavedTensor, place: int, look: Look) -> str:
     )
 
 
-def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
-    """One saved tensor in a few words: field, whose memory, shape, bytes, version if changed."""
-    words = [saved.field]
-    words += [names[0] for n in saved.storages if (names := graph.storages[n].names)][:1]
-    if saved.packed:
-        words.append(f"packed as {saved.kind}")
-    else:
-        words.append(shape_words(saved.shape))
-    words.append(short_bytes(saved.bytes))
-    if saved.stale:
-        words.append(f"version {saved.version}, saved at {saved.saved_version}")
-    elif saved.version:
-        words.append(f"version {saved.version}")
-    return clip(" ".join(words), 60)
-
-
-def _leaf(node: Node, name: str, look: Look) -> str:
-    leaf = node.leaf
+def _leaf(graph: GradGraph, node: Node, name: str, look: Look) -> str:
     rows = [_cell(clip(node.label, 60), bold=True, size=12)]
-    if leaf is not None:
-        rows.append(_cell(shape_words(leaf.shape)))
-        grad = look.text or f".grad {grad_words(leaf.grad, leaf.grad_values)}"
-        rows.append(_cell(grad, reserve=look.reserve))
-        if leaf.version:
-            rows.append(_cell(f"version {leaf.version}", colour="muted"))
-    rows += [_cell(f"⚑ {words}", colour="gradient") for words in hook_words(node)]
+    rows += [_row(fact, look) for fact in facts(graph, node, True)]
     border = "parameter" if not look.state or look.state == "wait" else _STATE[look.state][0]
     fill = _STATE[look.state][1]
     width = 2.5 if look.state == "now" else 1.8
@@ -181,68 +154,26 @@ def _leaf(node: Node, name: str, look: Look) -> str:
     )
 
 
-def _leaf_words(node: Node) -> str:
-    leaf = node.leaf
-    words = f"↓ {node.label} {shape_words(leaf.shape)}"
-    if leaf.grad is not None:
-        words += f" .grad {grad_words(leaf.grad, leaf.grad_values)}"
-    return clip(" ⚑ ".join((words, *hook_words(node))), 60)
+def _leaf_words(graph: GradGraph, node: Node) -> str:
+    """A leaf as one row of a node that uses it."""
+    shape, grad, *more = facts(graph, node, True)
+    words = [f"↓ {node.label} {shape.brief}"]
+    words += [grad.brief] if node.leaf.grad is not None else []
+    return clip(" ".join((*words, *(fact.brief for fact in more))), 60)
 
 
 def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
-    held = {n for index in joined.indices for s in graph.nodes[index].saved for n in s.storages}
-    size = sum(graph.storages[n].bytes for n in held)
-    rows = [
-        _cell(clip(joined.title, 60), bold=True, size=12),
-        _cell(count(len(joined.indices), "node"), colour="muted"),
-    ]
-    if size:
-        rows.append(_cell(f"saved {short_bytes(size)}", fill="saved-fill"))
+    size, *saved = joined_facts(graph, joined)
+    rows = [_cell(clip(joined.group.title, 60), bold=True, size=12), _cell(size, colour="muted")]
+    rows += [_cell(words, fill="saved-fill") for words in saved]
     border, fill, width, _ = _STATE[look.state]
-    classes = " ".join(filter(None, ("joined", look.state)))
+    opens = f"opens opens_{joined.group.opens}" if joined.group.opens else ""
+    classes = " ".join(filter(None, ("joined", opens, look.state)))
     return (
         f"{name} [label=<{_table(rows)}> class={quoted(classes)} "
         f'style="rounded,filled,dashed" color="{light(border)}" fillcolor="{light(fill)}" '
         f"penwidth={width}]"
     )
-
-
-def formula_words(graph: GradGraph, node: Node) -> list[str]:
-    """The formulas of the inputs that need a gradient, in brief."""
-    skipped: set[str] = set()
-    inputs = list(node.formula)
-    if len(inputs) == graph.fan_out(node.index) + len(node.no_grad_inputs):
-        skipped = {inputs[slot] for slot in node.no_grad_inputs}
-    return [f"{name}: {brief(text)}" for name, text in node.formula.items() if name not in skipped]
-
-
-_OBVIOUS = re.compile(
-    r"\w+(?:->|\.)"
-    r"(?:sym_sizes|sym_strides|sym_numel|sym_size|layout|scalar_type|options|dim)\([^()]*\)"
-)
-_CALL = re.compile(r"(\w+)\(([^()]*)\)")
-
-
-def brief(formula: str) -> str:
-    """A formula without what only carries sizes and types, and without its check for "undefined".
-
-    >>> brief("mm_mat2_backward(grad, self, mat2.sym_sizes(), mat2.sym_strides(), alpha)")
-    'mm_mat2_backward(grad, self, alpha)'
-    """
-    if " ? " in formula:
-        formula = formula.split(" ? ", 1)[1].split(" : ", 1)[0]
-    marked = _OBVIOUS.sub("§", formula)
-    complex_to_real = re.fullmatch(r"handle_r_to_c\(§, (.*)\)", marked)
-    if complex_to_real:
-        marked = complex_to_real[1]
-
-    def keep(match: re.Match[str]) -> str:
-        arguments = [a for a in match[2].split(", ") if a != "§"]
-        if match[2] and not arguments:
-            arguments = ["…"]
-        return f"{match[1]}({', '.join(arguments)})"
-
-    return _CALL.sub(keep, marked).replace("§", "…")
 
 
 def _table(cells: list[str]) -> str:

@@ -15,14 +15,10 @@ from ..graphs.record import Node
 from .dot import quoted
 from .folding import Folded
 from .graph_boxes import STILL, Looks, box
+from .graph_facts import DETAILED
 from .graph_groups import folded as folded_graph
 from .text import clip
 from .theme import FONT, light
-
-DETAILED = 60
-"""Above so many items a picture leaves out formulas and the lines between shared storages, and a
-leaf is a framed row in every node that uses it: an edge across the whole picture can't be followed,
-and a few leaves used everywhere cost ``dot`` minutes."""
 
 
 def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None = None) -> str:

@@ -60,12 +60,12 @@ class Modules:
 
     @cached_property
     def opening(self) -> tuple[str, ...]:
-        """The modules that open: all, or one of each box if they are too many."""
+        """The modules that open, as they ran: all, or one of each box if they are too many."""
         if len(self.members) <= OPENING:
-            return tuple(self.members)
+            return tuple(reversed(self.members))
         titles = self._titles(self.members)
-        first = {title: path for path, title in reversed(titles.items())}
-        return tuple(path for path in self.members if first[titles[path]] == path)[:OPENING]
+        first = {title: path for path, title in titles.items()}
+        return tuple(path for path in reversed(titles) if first[titles[path]] == path)[:OPENING]
 
     def groups(self, opened: str = "") -> dict[int, Group]:
         """The group of each node that is no box of its own."""
@@ -73,9 +73,9 @@ class Modules:
         titles = self._titles(closed)
         found = {}
         for path, nodes in closed.items():
-            first = next(one for one in closed if titles[one] == titles[path])
-            group = Group(titles[path], first if first in self.opening else "")
-            found |= dict.fromkeys(nodes, group)
+            of_box = [one for one in self.opening if titles.get(one) == titles[path]]
+            number = self.opening.index(of_box[0]) + 1 if of_box else 0
+            found |= dict.fromkeys(nodes, Group(titles[path], number))
         inside = self.members.get(opened, ())
         if len(inside) > INSIDE:
             deeper = opened.count(".") + 2
@@ -125,7 +125,7 @@ class Modules:
         return self._content(members[path]) == self._content(members[other])
 
     def _content(self, nodes: Sequence[int]) -> list[tuple[str, int]]:
-        """What tells modules apart: their operations and what each saved; not their leaves' names."""
+        """What tells modules apart: their operations, and the bytes that each saved."""
         found = (self.graph.nodes[index] for index in nodes)
         return sorted((node.name, sum(s.bytes for s in node.saved)) for node in found)
 

@@ -29,13 +29,16 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     """
     refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
-    pictures, advice, size = render_pictures(frames)
-    parts = [frame_parts(frame, svg, size) for frame, svg in zip(frames, pictures, strict=True)]
+    groups = [[frame] for frame in frames] if figure.variants else [frames]
+    parts, advice = [], ""
+    for group in groups:
+        pictures, advice, size = render_pictures(group)
+        parts += [frame_parts(frame, svg, size) for frame, svg in zip(group, pictures, strict=True)]
     body = shell(
         figure,
         parts[0],
         controls="".join(map(_control, figure.choices)),
-        twins=[frame.twin for frame in frames],
+        texts=[frame.text for frame in frames],
         advice=advice,
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
         form=form,
@@ -54,7 +57,7 @@ def shell(
     first: dict[str, str],
     *,
     controls: str = "",
-    twins: list[str],
+    texts: list[str],
     advice: str = "",
     templates: str = "",
     opened: bool = False,
@@ -62,7 +65,7 @@ def shell(
 ) -> str:
     """The element around a frame; widgets use it too, without controls.
 
-    The text stands in a ``<details>``, ``opened`` or not; without ``twins`` there is none. ``form``
+    The text stands in a ``<details>``, ``opened`` or not; without ``texts`` there is none. ``form``
     marks a ``"live"`` figure and one ``"kept"`` for the time when the live one is gone: of the two,
     ``figure.css`` shows one.
     """
@@ -72,8 +75,8 @@ def shell(
         for role, words in figure.legend.items()
     )
     pres = "".join(
-        f'<pre tabindex="0"{"" if k else " class=lens-now"}>{escape(twin)}</pre>'
-        for k, twin in enumerate(twins)
+        f'<pre tabindex="0"{"" if k else " class=lens-now"}>{escape(text)}</pre>'
+        for k, text in enumerate(texts)
     )
     details = (
         f"<details{' open' if advice or opened else ''}><summary>as text</summary>"
@@ -93,7 +96,7 @@ def shell(
         f'<div class="lens-gauge">{first["lens-gauge"]}</div>'
         f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
-        + (details if twins else "")
+        + (details if texts else "")
         + f"</figcaption>{templates}"
         + (f"<script>{script()}</script>" if controls else "")
         + "</figure>"
@@ -114,7 +117,7 @@ def frame_parts(frame: Frame, svg: str, size: tuple[float, float]) -> dict[str, 
         )
     stage = svg
     if frame.picture is None:  # nothing to draw: the text is the picture
-        stage = f'<pre class="lens-text">{escape(frame.twin)}</pre>'
+        stage = f'<pre class="lens-text">{escape(frame.text)}</pre>'
         if all(size):
             room = f"aspect-ratio:{size[0]:.6g}/{size[1]:.6g};{_width(size)}"
             stage = f'<div class="lens-instead">{stage}<div style="{room}"></div></div>'
@@ -175,8 +178,9 @@ def inline(svg: str, name: str, size: tuple[float, float], centred: bool = True)
     """
     left, top, width, height = map(float, _BOX.search(svg).groups())
     left -= (size[0] - width) / 2 if centred else 0
+    role = "group" if 'role="button"' in svg else "img"  # an image hides the buttons in it
     opening = (
-        f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="img" '
+        f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="{role}" '
         f'aria-label="{escape(name or "picture")}" style="{_width(size)}"'
     )
     # Sphinx marks the word that was searched for, and would measure a title as if it were drawn.

@@ -56,9 +56,9 @@ class _Drawing:
         except Exception as error:  # the reader's value, or the reader's own draw function
             frame = Frame(f"{type(error).__name__}: {error}", where="could not be drawn")
             svg, advice = "", ""
-        twins = [frame.twin] if as_text or advice else []
+        texts = [frame.text] if as_text or advice else []
         parts = frame_parts(frame, svg, self.canvas)
-        return shell(self.figure, parts, twins=twins, advice=advice, opened=True, form="live")
+        return shell(self.figure, parts, texts=texts, advice=advice, opened=True, form="live")
 
 
 class _Control:

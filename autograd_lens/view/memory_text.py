@@ -21,7 +21,7 @@ MOST_BLOCKS = 6
 
 
 def text(recording: MemoryRecording) -> str:
-    """The whole twin: a table of the phases, and what lives at the peak."""
+    """The whole text: a table of the phases, and what lives at the peak."""
     total = sum(recording.end.values())
     head = (
         f"memory on {recording.device}: {sum(recording.base.values()):,} bytes before, "

@@ -70,7 +70,20 @@
   });
   /* A browser that goes back may restore a control without telling. */
   w.addEventListener("pageshow", () => d.querySelectorAll("figure.lens").forEach(f => { if (indexOf(f)) show(f); }));
+  /* A box that opens presses a button of the first menu; the picture keeps the focus. */
+  const open = e => {
+    const box = figureOf(e) && e.target.closest(".opens");
+    if (!box) return false;
+    const f = figureOf(e), number = +/opens_(\d+)/.exec(box.getAttribute("class"))[1];
+    f.querySelectorAll(".lens-menu button")[number].click();
+    f.querySelector(".lens-stage").focus({preventScroll: true});
+    return true;
+  };
+  d.addEventListener("keydown", e => {
+    if ((e.key === "Enter" || e.key === " ") && open(e)) e.preventDefault();
+  });
   d.addEventListener("click", e => {
+    if (open(e)) return;
     const b = figureOf(e) && e.target.closest("button");
     const menu = b && b.closest(".lens-menu");
     if (menu) {

@@ -1,4 +1,4 @@
-"""Numbers, shapes and sizes in words, the same in every twin and picture."""
+"""Numbers, shapes and sizes in words, the same in every text and picture."""
 
 from __future__ import annotations
 

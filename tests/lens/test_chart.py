@@ -5,6 +5,7 @@ import warnings
 from xml.etree import ElementTree
 
 import matplotlib
+import numpy as np
 import pytest
 import torch
 
@@ -84,6 +85,42 @@ def test_a_line_of_gaps_and_long_names_are_drawn():
     assert [len(marks[name]) for name in ("line-0", "line-1")] == [0, 2]
 
 
+def test_how_a_chart_is_drawn_is_no_part_of_what_was_measured():
+    lines = {"a": ([1, 2], [1 / 3, 2 / 3])}
+    plain = lens.chart(lines, x="x", y="y")
+    others = [
+        lens.chart(lines, x="x", y="y", **options)
+        for options in ({"digits": 2}, {"log": "y"}, {"x_range": (0, 9)}, {"y_range": (0, 9)})
+    ]
+    assert set(vars(plain)) == {"title", "lines", "x", "y", "drawing"}
+    assert all(other == plain for other in others)
+    drawn = {other.figure().draw().picture.svg() for other in (plain, *others)}
+    assert len(drawn) == 5, "each is drawn as it was asked for"
+
+
+@pytest.mark.parametrize("pair", [("a b", "a  b"), ("a", " a"), ("1", 1), ("a\nb", "a b")])
+def test_labels_that_look_alike_are_refused(pair):
+    one, other = pair
+    with pytest.raises(ValueError, match="look alike"):
+        lens.chart({one: ([1], [1]), other: ([1], [2])}, x="x", y="y")
+
+
+@pytest.mark.parametrize(
+    "texts", [["1", "2"], [b"1", b"2"], np.array(["1", "2"]), [np.str_("1"), 2]], ids=repr
+)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_digits_in_a_text_are_no_number(texts, axis):
+    pair = ([1, 2], texts) if axis else (texts, [1, 2])
+    with pytest.raises(TypeError, match=f"{'xy'[axis]} of the line 'a' must hold real numbers"):
+        lens.chart({"a": pair}, x="x", y="y")
+
+
+def test_a_chart_of_gaps_alone_is_refused():
+    for lines in {"a": ([1], [NAN])}, {"a": ([1, 2], [NAN, NAN]), "b": ([1], [NAN])}:
+        with pytest.raises(ValueError, match="every y is NaN"):
+            lens.chart(lines, x="x", y="y")
+
+
 def test_tensors_are_read():
     xs = torch.arange(4.0, requires_grad=True)
     chart = lens.chart({"square": (xs.detach(), xs**2)}, x="x", y="y")
@@ -148,6 +185,7 @@ def test_save(tmp_path, suffix):
         ({"a": ([1], [1])}, {"log": "z"}, ValueError, "log must be"),
         ({"a": ([1], [1])}, {"digits": 0}, ValueError, "digits must be"),
         ({"a": ([1], [1])}, {"x_range": (2, 1)}, ValueError, "x_range must be"),
+        ({"a": ([1], [1])}, {"x_range": "12"}, ValueError, "x_range must be"),
         ({"a": ([1], [1])}, {"x_range": 3}, ValueError, "x_range must be"),
         ({"a": ([1], [1])}, {"x_range": (1, 2, 3)}, ValueError, "x_range must be"),
         ({"a": ([1], [1])}, {"title": 3}, TypeError, "title must be a text"),

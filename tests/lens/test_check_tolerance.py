@@ -28,8 +28,8 @@ def parted(dtype, *values):
     return tensor.to(dtype)
 
 
-# Tensors. The limit is 8 eps of the largest element. In half precision it is 8 eps of the element
-# itself, or 1 eps of the largest. A step between neighbours is 1 eps from 1 to 2, and eps/2 below.
+# Tensors. The limit is 8 eps of the element itself, or 8 eps (1 in half precision) of the largest
+# where that is no more than a bound. A step between neighbours is 1 eps from 1 to 2, eps/2 below.
 
 
 @pytest.mark.parametrize("scale", [1, 2**10, 2**-10])
@@ -64,6 +64,33 @@ def test_a_quarter_beside_one(dtype, limit, shift, says):
     for sign in (1, -1):
         actual = parted(dtype, 0.25 + sign * (limit + shift) * eps, 1)
         assert verdict(actual, parted(dtype, 0.25, 1)) == says
+
+
+BOUND = {torch.float64: 1e-7, torch.float32: 3e-5, torch.float16: 2**-6, torch.bfloat16: 2**-3}
+"""The most that a large element beside it adds to what a small one may differ by."""
+
+
+@pytest.mark.parametrize("dtype", REAL, **named)
+@pytest.mark.parametrize("large", [2**10, 2**15])
+@pytest.mark.parametrize("small", [0, 2**-9, 1])
+def test_a_small_element_is_judged_for_itself_however_large_its_neighbour(dtype, large, small):
+    eps, bound = torch.finfo(dtype).eps, BOUND[dtype]
+    beside = min(bound, large * eps * (8 if dtype in FULL else 1))
+    limit = max(8 * eps * small, beside)
+    actual = torch.tensor([large, small + 1.1 * limit + eps], dtype=torch.float64).to(dtype)
+    assert verdict(actual, parted(dtype, large, small)) == "differs"
+    actual = torch.tensor([large, small + 0.9 * limit - eps * small], dtype=torch.float64).to(dtype)
+    assert verdict(actual, parted(dtype, large, small)) == "close"
+
+
+@pytest.mark.parametrize("dtype", REAL + COMPLEX, **named)
+@pytest.mark.parametrize("wrong", [2, 1.25, 0, -1])
+def test_a_wrong_small_element_is_found_beside_any_large_one(dtype, wrong):
+    """Such as [1e8, 2] for [1e8, 1], of which 1e8 alone has no digit for the difference."""
+    for power in range(int(torch.finfo(dtype).max ** 0.5).bit_length()):
+        large = 2.0**power
+        check = lens.check("it", parted(dtype, large, wrong), parted(dtype, large, 1))
+        assert check.wrong == ((False, True),)
 
 
 @pytest.mark.parametrize("dtype", COMPLEX, **named)
@@ -133,6 +160,7 @@ def test_another_dtype_is_wrong_however_close(dtype):
     ("actual", "expected"),
     [
         ([1e6, 2.0], [1e6, 1.0]),
+        ([1e8, 2.0], [1e8, 1.0]),
         ([1.009, 2.0], [1.0, 2.0]),
         ([1.00001, 2.0], [1.0, 2.0]),
     ],

@@ -352,7 +352,7 @@ def test_folding_and_grouping_leave_the_data_complete():
     small = lens.graph(y, {"x": x}, max_nodes=10)
     assert len(small.nodes) == len(whole.nodes) == 51
     assert len(small.edges) == 50
-    assert "[folded: 42 nodes]" in str(small)
+    assert "[folded: 42 nodes, saved 336 B]" in str(small)
     assert len([line for line in str(small).splitlines() if line[:2].strip().isdigit()]) == 10
     assert "42 nodes folded" in small.figure().frames()[0].caption
     pairs = lens.graph(

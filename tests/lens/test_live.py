@@ -122,7 +122,7 @@ def test_the_slider_of_a_live_film_changes_the_picture():
     page = inline_svgs(film._repr_mimebundle_()["text/html"])[1:]
     for html, frame, svg in zip(seen, frames, page, strict=True):
         assert inline_svgs(html) == [svg]
-        assert frame.twin in unescape(html)
+        assert frame.text in unescape(html)
         assert "<script" not in html
 
 
@@ -334,3 +334,45 @@ def test_a_widget_is_made_of_what_every_front_end_draws():
     made = recording().widget()
     assert isinstance(made, widgets.VBox)
     assert [type(child).__name__ for child in made.children] == ["HBox", "HTML", "Checkbox"]
+
+
+# Choices
+
+
+@pytest.mark.parametrize(
+    ("values", "why"),
+    [
+        ([1, True, 1.0], "1 and True, which are equal"),
+        ([0, 2, 0.0], "0 and 0.0, which are equal"),
+        ([Fraction(1, 2), 0.5], "are equal"),
+        (["a", "b", "a"], "'a' and 'a', which are equal"),
+        ([1, "1"], "1 and '1', which look alike"),
+        ([float("nan"), float("nan")], "look alike"),
+        (["\0", "\\x00"], "look alike"),
+        ({1: "same", 2: "same"}, "1 and 2, which look alike"),
+        (torch.tensor([1.0, 1.0]), "1.0 and 1.0, which are equal"),
+    ],
+    ids=str,
+)
+def test_choices_that_can_not_be_told_apart_are_refused(values, why):
+    """A frame is found by its value, and a reader finds it by its label."""
+    with pytest.raises(ValueError, match=re.escape(why)):
+        lens.explore(lambda a: repr(a), a=values)
+
+
+def test_a_label_tells_equal_values_of_two_types_apart_if_the_function_looks_them_up():
+    kinds = {"a whole number": 1, "a bool": True, "a float": 1.0}
+    text = str(lens.explore(lambda kind: repr(kinds[kind]), kind=list(kinds)))
+    assert [line.strip() for line in text.splitlines()[1::2]] == ["1", "True", "1.0"]
+
+
+@pytest.mark.parametrize("name", ["draw", "path", "self", "figure", "name", "choices", "title"])
+def test_a_choice_may_have_any_name(name, tmp_path):
+    explorer = lens.explore(lambda **chosen: repr(chosen), **{name: ["one", "two"]})
+    assert f"{name} = two\n  {{'{name}': 'two'}}" in str(explorer)
+    assert "'two'" in unescape(explorer._repr_mimebundle_()["text/html"])
+    made = explorer.widget()
+    (row,) = rows(made)
+    row["Dropdown"].index = 1
+    assert f"{{'{name}': 'two'}}" in unescape(picture(made))
+    assert "two" in explorer.save(tmp_path / "all.txt", **{name: "two"}).read_text()

@@ -11,7 +11,7 @@ def test_a_note_opens_twin_and_caption():
     x = torch.arange(6).reshape(2, 3)
     noted = lens.storage_layout(x, x.t(), note=SENTENCE)
     frame = noted.figure().draw()
-    assert frame.twin.splitlines()[0] == SENTENCE
+    assert frame.text.splitlines()[0] == SENTENCE
     assert frame.caption == f"{SENTENCE} 2 tensors over one storage of 6 cells."
     assert str(lens.storage_layout(x, note=SENTENCE)).startswith(SENTENCE)
 
@@ -20,7 +20,7 @@ def test_without_a_note_nothing_is_added():
     x = torch.arange(6)
     plain = lens.storage_layout(x).figure().draw()
     noted = lens.storage_layout(x, note=SENTENCE).figure().draw()
-    assert noted.twin == f"{SENTENCE}\n{plain.twin}"
+    assert noted.text == f"{SENTENCE}\n{plain.text}"
     assert noted.caption == f"{SENTENCE} {plain.caption}"
 
 

@@ -110,8 +110,8 @@ def test_every_frame_of_a_film_is_a_fresh_draw(make):
     drawn, advice, _ = render_pictures(frames)
     assert stills[1:] == drawn and advice == ""
     twins = re.findall(r"<pre[^>]*>(.*?)</pre>", html, flags=re.S)
-    assert [unescape(twin) for twin in twins] == [frame.twin for frame in frames]
-    assert str(recording).endswith("\n".join(frame.twin for frame in frames))
+    assert [unescape(twin) for twin in twins] == [frame.text for frame in frames]
+    assert str(recording).endswith("\n".join(frame.text for frame in frames))
 
 
 @dot
@@ -376,7 +376,7 @@ def test_wrong_explorers(call, error, phrase):
 
 def test_choices_given_as_a_generator_are_all_there():
     shown = lens.explore(lambda n: f"n is {n}", n=(k for k in (1, 2)))
-    assert [frame.twin.splitlines()[1].strip() for frame in shown.figure().frames()] == [
+    assert [frame.text.splitlines()[1].strip() for frame in shown.figure().frames()] == [
         "n is 1",
         "n is 2",
     ]

@@ -1,0 +1,182 @@
+"""What is said of a node: a list of facts, from which both its text and its box are made.
+
+So neither can say what the other leaves out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+from ..graphs.grad_graph import GradGraph
+from ..graphs.record import Node
+from ..saving.record import SavedTensor
+from .folding import Joined
+from .text import clip, count, grad_words, shape_words, short_bytes
+
+DETAILED = 60
+"""Above so many items a picture and its text leave out formulas and attributes, the picture also
+the lines between shared storages; and a leaf is a framed row in every node that uses it, since an
+edge across the whole picture can't be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One line of a node.
+
+    Attributes:
+        kind: ``"output"``, ``"shape"``, ``"grad"``, ``"version"``, ``"formula"``, ``"attribute"``,
+            ``"saved"``, ``"hook"`` or ``"opaque"``.
+        words: the line in full.
+        brief: the line for a box, where there is little room.
+        place: of a saved tensor, its position among those of the node.
+        saved: the saved tensor.
+    """
+
+    kind: str
+    words: str
+    brief: str
+    place: int = 0
+    saved: SavedTensor | None = None
+
+
+def facts(graph: GradGraph, node: Node, detailed: bool) -> list[Fact]:
+    """What is said of a node, in order; formulas and attributes only where it is ``detailed``."""
+    if node.leaf is not None:
+        return _leaf(node)
+    found = _outputs(node)
+    if detailed:
+        found += [_fact("formula", words) for words in formula_words(graph, node)]
+        found += [_fact("attribute", f"{name} = {text}") for name, text in _attributes(node)]
+    found += [
+        Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), place, saved)
+        for place, saved in enumerate(node.saved)
+    ]
+    found += _hooks(node)
+    if node.kind == "opaque":
+        found.append(_fact("opaque", "opaque: shows nothing of what it saved"))
+    return found
+
+
+def _fact(kind: str, words: str) -> Fact:
+    return Fact(kind, words, clip(words, 40))
+
+
+def _leaf(node: Node) -> list[Fact]:
+    leaf = node.leaf
+    grad = f".grad {grad_words(leaf.grad, leaf.grad_values)}"
+    found = [_fact("shape", shape_words(leaf.shape)), _fact("grad", grad)]
+    if leaf.version:
+        found.append(_fact("version", f"version {leaf.version}"))
+    return found + _hooks(node)
+
+
+def _outputs(node: Node) -> list[Fact]:
+    found = []
+    for number, output in enumerate(node.outputs):
+        if output.name or output.given:
+            which = f"output {number}" if len(node.outputs) > 1 else ""
+            words = f"{output.name or 'output'} {shape_words(output.shape)}".rstrip()
+            full = f"{which} = {words}".strip()
+            found.append(Fact("output", full, clip(f"{which}: {words}" if which else words, 40)))
+    return found
+
+
+def _attributes(node: Node) -> list[tuple[str, str]]:
+    """What a node keeps besides tensors, without what only carries sizes and types."""
+    skipped = ("_sizes", "_strides", "_options")
+    return [(name, text) for name, text in node.attributes if not name.endswith(skipped)]
+
+
+def _hooks(node: Node) -> list[Fact]:
+    """How many hooks of each kind, and on which tensor unless it is the leaf's own."""
+    counts = Counter((hook.kind, hook.target) for hook in node.hooks)
+    found = []
+    for (kind, target), number in counts.items():
+        words = f"{target} retains its grad"
+        if kind != "retain_grad":
+            words = count(number, f"{kind} hook") + ("" if node.leaf else f" on {target}")
+        found.append(Fact("hook", f"hook: {words}", f"⚑ {clip(words, 60)}"))
+    return found
+
+
+def joined_facts(graph: GradGraph, joined: Joined) -> list[str]:
+    """What is said of nodes that are drawn as one."""
+    held = {n for index in joined.indices for s in graph.nodes[index].saved for n in s.storages}
+    size = sum(graph.storages[number].bytes for number in held)
+    found = [count(len(joined.indices), "node")]
+    return found + ([f"saved {short_bytes(size)}"] if size else [])
+
+
+def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
+    """One saved tensor: field, shape, bytes, storage and whose it is, versions."""
+    if saved.empty:
+        return f"saved {saved.field}: {'freed' if saved.freed else 'not needed'}"
+    what = f"packed as {saved.kind}" if saved.packed else shape_words(saved.shape)
+    parts = [f"saved {saved.field}: {what}", f"{saved.bytes:,} B"]
+    if saved.packed and saved.storage_bytes != saved.bytes:
+        parts.append(f"keeps {saved.storage_bytes:,} B alive")
+    for number in saved.storages:
+        names = graph.storages[number].names
+        parts.append(f"storage {number}" + (f" of {names[0]}" if names else ""))
+    if saved.stale:
+        parts.append(f"CHANGED: version {saved.version}, saved at {saved.saved_version}")
+    elif saved.version:
+        parts.append(f"version {saved.version}")
+    return ", ".join(parts)
+
+
+def saved_brief(graph: GradGraph, saved: SavedTensor) -> str:
+    """The same in a few words."""
+    if saved.empty:
+        return f"✓ {saved.field} freed" if saved.freed else f"{saved.field} not needed"
+    words = [saved.field]
+    words += [names[0] for n in saved.storages if (names := graph.storages[n].names)][:1]
+    words.append(f"packed as {saved.kind}" if saved.packed else shape_words(saved.shape))
+    words.append(short_bytes(saved.bytes))
+    if saved.packed and saved.storage_bytes != saved.bytes:
+        words.append(f"keeps {short_bytes(saved.storage_bytes)} alive")
+    if saved.stale:
+        words.append(f"version {saved.version}, saved at {saved.saved_version}")
+    elif saved.version:
+        words.append(f"version {saved.version}")
+    return clip(" ".join(words), 60)
+
+
+def formula_words(graph: GradGraph, node: Node) -> list[str]:
+    """The formulas of the inputs that need a gradient, in brief."""
+    skipped: set[str] = set()
+    inputs = list(node.formula)
+    if len(inputs) == graph.fan_out(node.index) + len(node.no_grad_inputs):
+        skipped = {inputs[slot] for slot in node.no_grad_inputs}
+    return [f"{name}: {brief(text)}" for name, text in node.formula.items() if name not in skipped]
+
+
+_OBVIOUS = re.compile(
+    r"\w+(?:->|\.)"
+    r"(?:sym_sizes|sym_strides|sym_numel|sym_size|layout|scalar_type|options|dim)\([^()]*\)"
+)
+_CALL = re.compile(r"(\w+)\(([^()]*)\)")
+
+
+def brief(formula: str) -> str:
+    """A formula without what only carries sizes and types, and without its check for "undefined".
+
+    >>> brief("mm_mat2_backward(grad, self, mat2.sym_sizes(), mat2.sym_strides(), alpha)")
+    'mm_mat2_backward(grad, self, alpha)'
+    """
+    if " ? " in formula:
+        formula = formula.split(" ? ", 1)[1].split(" : ", 1)[0]
+    marked = _OBVIOUS.sub("§", formula)
+    complex_to_real = re.fullmatch(r"handle_r_to_c\(§, (.*)\)", marked)
+    if complex_to_real:
+        marked = complex_to_real[1]
+
+    def keep(match: re.Match[str]) -> str:
+        arguments = [a for a in match[2].split(", ") if a != "§"]
+        if match[2] and not arguments:
+            arguments = ["…"]
+        return f"{match[1]}({', '.join(arguments)})"
+
+    return _CALL.sub(keep, marked).replace("§", "…")
