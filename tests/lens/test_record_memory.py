@@ -16,7 +16,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
-from autograd_lens import _torch, memory_recorder
+from autograd_lens import memory_recorder
 
 
 class Block(nn.Module):
@@ -98,9 +98,9 @@ def saved_by_hand(loss):
     return found
 
 
-def allocator(profile):
+def allocator(roots):
     """``(running total, change, name of the event above)`` of each allocation, in order of time."""
-    found, pending = [], [(root, "") for root in _torch.event_tree(profile)]
+    found, pending = [], [(root, "") for root in roots]
     while pending:
         event, above = pending.pop()
         if event.name == "[memory]":
@@ -112,11 +112,11 @@ def allocator(profile):
 
 @functools.cache
 def trained(name):
-    """A recorded step with Adam, the bytes that were alive at its ends, and the profile."""
+    """A recorded step with Adam, the bytes alive at its ends, and the allocator's events."""
     torch.manual_seed(0)
     model, x = MODELS[name]()
     optimizer = torch.optim.Adam(model.parameters())
-    live, profiles = {}, []
+    live, found = {}, []
 
     def step():
         loss = model(x)
@@ -128,10 +128,13 @@ def trained(name):
         return loss
 
     with pytest.MonkeyPatch.context() as patch:
-        plain = memory_recorder.stream
-        patch.setattr(
-            memory_recorder, "stream", lambda p, *a: (profiles.append(p), plain(p, *a))[1]
-        )
+        plain = memory_recorder.events_of
+
+        def watched(profile, *rest):
+            found.extend(allocator(profile.kineto_results.experimental_event_tree()))
+            return plain(profile, *rest)
+
+        patch.setattr(memory_recorder, "events_of", watched)
         recording = lens.record_memory(step)
     state = [value for values in optimizer.state.values() for value in values.values()]
     live["parameter"] = sum(storages(model.parameters()).values())
@@ -139,7 +142,7 @@ def trained(name):
     live["input"] = sum(storages([x]).values())
     live["gradient"] = sum(storages(p.grad for p in model.parameters()).values())
     live["optimizer"] = sum(storages(state).values())
-    return recording, live, profiles[0]
+    return recording, live, found
 
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -173,8 +176,7 @@ def test_the_activation_curve_ends_at_zero_and_goes_down_in_the_backward(name):
 
 @every_model
 def test_every_event_and_the_peak_are_those_of_the_allocator(name):
-    recording, _, profile = trained(name)
-    events = allocator(profile)
+    recording, _, events = trained(name)
     base = sum(recording.base.values())
     start = events[0][0] - events[0][1]  # the allocator's total before the first event
     assert recording.series()[1:] == [base + total - start for total, _, _ in events]
@@ -283,7 +285,7 @@ def test_without_watching_older_memory_its_end_is_missed(monkeypatch):
     # At an address where the profiler has seen nothing: what it has seen end is given out first.
     several = [torch.zeros_like(w) for _ in range(50)]
     w.grad = several.pop()
-    monkeypatch.setattr(memory_recorder._Watch, "_gone", lambda *_: None)
+    monkeypatch.setattr(memory_recorder._Run, "_freed", lambda *_: None)
     assert lens.record_memory(step).end["gradient"] == 2 * SIZE, "counted twice"
 
 
@@ -668,7 +670,7 @@ def test_recordings_leave_no_finalizers_behind():
     lens.record_memory(step)
     gc.collect()
     assert len(weakref.finalize._registry) <= before
-    assert not [one for one in gc.get_objects() if type(one) is memory_recorder._Watch]
+    assert not [one for one in gc.get_objects() if type(one) is memory_recorder._Run]
 
 
 def test_the_end_of_an_older_graph_that_nothing_led_to():
@@ -827,7 +829,9 @@ def test_many_parameters_are_not_claimed_again_and_again(monkeypatch):
     roles, claimed = memory_recorder.Roles, []
     tensor = roles.tensor
     monkeypatch.setattr(
-        roles, "tensor", lambda self, role, *rest: claimed.append(role) or tensor(self, role, *rest)
+        roles,
+        "tensor",
+        lambda self, role, *rest: claimed.append(role[0]) or tensor(self, role, *rest),
     )
     y = [torch.ones(1, requires_grad=True) * 2 for _ in range(10)]
     lens.record_memory(lambda: [one.backward() for one in y], names=net)
