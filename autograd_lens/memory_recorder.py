@@ -198,7 +198,7 @@ class _Run:
     def _met(self, claim: Claim, address: int, storage: torch.UntypedStorage) -> None:
         """Watch memory that may be older than the profiler, which may not tell when it is freed.
 
-        What a new node saved is most often new, and it is much: it is not watched.
+        What a new node saved is most often new. It is not watched, because there is much of it.
         """
         if (claim.role, claim.role_if_older) == SAVED:
             return
