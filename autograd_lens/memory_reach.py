@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dis
 import functools
+import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
@@ -20,6 +21,33 @@ Found = torch.Tensor | torch.nn.Module | torch.optim.Optimizer
 
 MOST = 10_000
 """A collection with more entries is taken for data and not searched."""
+
+
+def refuse_what_cant_run(fn: Any, args: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Raise TypeError, and say what to pass, if ``fn(*args, **options)`` is a mistake."""
+    if isinstance(fn, torch.Tensor) or not callable(fn):
+        raise TypeError(
+            f"fn must be a function that runs the step, such as "
+            f"lambda: model(x).sum().backward(), not {type(fn).__name__}; "
+            f"pass the function itself, not what it returned"
+        )
+    if inspect.iscoroutinefunction(fn) or inspect.isgeneratorfunction(fn):
+        raise TypeError(
+            "fn must be a plain function: to call an async one, or a generator, runs nothing"
+        )
+    if isinstance(fn, torch.nn.Module):  # its hooks may change the arguments
+        return
+    try:
+        signature = inspect.signature(fn, follow_wrapped=False)
+    except (TypeError, ValueError):  # some builtins have none
+        return
+    try:
+        signature.bind(*args, **options)
+    except TypeError as error:
+        raise TypeError(
+            f"fn can't be called with these arguments: {error}. "
+            f"record_memory(fn, a, b=c) calls fn(a, b=c)"
+        ) from None
 
 
 def reach(

@@ -180,7 +180,7 @@ class _Run:
         backward = _torch.not_compiled(self._backward)
         # Not ``torch.profiler.profile``: that one warns about itself, and warnings can only be
         # silenced for all threads at once.
-        profile = torch.autograd.profiler.profile(profile_memory=True)
+        profile = torch.autograd.profiler.profile(profile_memory=True, use_kineto=True)
         with ExitStack() as stack:
             stack.callback(self._end)
             trace = stack.enter_context(_history(self.roles.device))

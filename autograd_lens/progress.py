@@ -1,7 +1,8 @@
 """A progress bar for work that takes more than a second.
 
 In a notebook it is a widget, which is closed at the end. In a terminal it is a line on stderr,
-which is erased at the end. Anywhere else (a file, a pipe, a build of the book, a test) there is no bar.
+which is erased at the end. Anywhere else (a file, a pipe, a build of the book, a test) there is no
+bar.
 """
 
 from __future__ import annotations

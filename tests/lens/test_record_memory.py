@@ -9,7 +9,7 @@ import gc
 import sys
 import weakref
 from dataclasses import dataclass
-from threading import Event, Thread
+from threading import Barrier, Event, Thread
 
 import pytest
 import torch
@@ -1080,25 +1080,28 @@ def test_another_thread_is_no_part_of_the_recording():
 
 def test_recordings_beside_threads_that_train():
     """Beside busy threads, too: reading their graphs while they ran crashed the process."""
-    mine, over, steps = Trainer(0), Event(), []
+    mine, over, begun = Trainer(0), Event(), Barrier(3)
     mine.step()
     alone = str(lens.record_memory(mine.step))
 
     def train(other):
+        other.step()
+        begun.wait()
         while not over.is_set():
             other.step()
-            steps.append(other)
+        ended.append(other)
 
-    others = [Trainer(1), Trainer(2)]
+    ended, others = [], [Trainer(1), Trainer(2)]
     threads = [Thread(target=train, args=[other]) for other in others]
     for thread in threads:
         thread.start()
+    begun.wait()
     beside = {str(lens.record_memory(mine.step)) for _ in range(20)}
     over.set()
     for thread in threads:
         thread.join()
     assert beside == {alone}
-    assert set(steps) == set(others)
+    assert set(ended) == set(others), "no error in them"
 
 
 def test_memory_that_another_thread_freed_ends_when_its_address_is_used_again():
