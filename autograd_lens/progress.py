@@ -1,7 +1,8 @@
-"""A bar for work that takes more than a second; nothing for work that doesn't.
+"""A progress bar for work that takes more than a second.
 
-In a notebook it is a widget, which is taken away at the end; in a terminal a line on stderr, wiped
-out at the end. Anywhere else (a file, a pipe, a build of the book, a test) there is none.
+In a notebook it is a widget, which is closed at the end. In a terminal it is a line on stderr,
+which is erased at the end. Anywhere else (a file, a pipe, a build of the book, a test) there is no
+bar.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ PATIENCE = 1.0
 """Seconds until a bar appears."""
 
 EVERY = 0.2
-"""Seconds between two looks at the clock."""
+"""Seconds between two updates of the bar."""
 
 
 class Progress:
-    """What a piece of work tells of itself; whoever shows it looks here now and then.
+    """The state of a piece of work. The work writes it, the bar reads it.
 
     Attributes:
         doing: what it does now.
-        done, total: how much of it is done; a ``total`` of 0 is one that nobody knows.
+        done, total: how much of it is done. A ``total`` of 0 means that it is not known.
     """
 
     def __init__(self, doing: str):
@@ -40,14 +41,14 @@ class Progress:
 
 @contextmanager
 def progress(doing: str) -> Iterator[Progress]:
-    """Show a bar while the block runs, if it runs for long and there is a place for one."""
+    """Show a bar while the block runs, if it takes long and there is somewhere to show it."""
     state = Progress(doing)
-    show = _place()
-    if show is None:
+    bar = _kind_of_bar()
+    if bar is None:
         yield state
         return
     over = threading.Event()
-    watcher = threading.Thread(target=_watch, args=(state, show, over), daemon=True)
+    watcher = threading.Thread(target=_watch, args=(state, bar, over), daemon=True)
     watcher.start()
     try:
         yield state
@@ -56,13 +57,13 @@ def progress(doing: str) -> Iterator[Progress]:
         watcher.join()
 
 
-def _watch(state: Progress, place: Any, over: threading.Event) -> None:
+def _watch(state: Progress, bar: Any, over: threading.Event) -> None:
     start = time.monotonic()
     if over.wait(PATIENCE):
         return
-    # A bar that can't be shown is no reason to disturb the work, nor to write about it to stderr.
+    # If the bar can't be shown, the work goes on, and nothing is written to stderr.
     with suppress(Exception):
-        shown = place()
+        shown = bar()
         try:
             while not over.wait(EVERY):
                 shown.update(state, time.monotonic() - start)
@@ -70,8 +71,8 @@ def _watch(state: Progress, place: Any, over: threading.Event) -> None:
             shown.close()
 
 
-def _place() -> Any:
-    """Where a bar can be shown: a class to make one, or None."""
+def _kind_of_bar() -> Any:
+    """The class of the bar that can be shown here, or None."""
     if os.environ.get("AUTOGRAD_LENS_LIVE") == "0":
         return None
     if "IPython" in sys.modules:
@@ -83,7 +84,7 @@ def _place() -> Any:
 
 
 class _Line:
-    """One line in a terminal, written over again and again."""
+    """One line in a terminal, overwritten at each update."""
 
     WIDTH = 60
 
@@ -96,7 +97,7 @@ class _Line:
 
 
 class _Widget:
-    """A bar in a notebook, which disappears."""
+    """A bar in a notebook, which disappears at the end."""
 
     def __init__(self) -> None:
         import ipywidgets

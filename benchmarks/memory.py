@@ -9,11 +9,13 @@ this process and writes a line of JSON.
 
 from __future__ import annotations
 
+import gc
 import json
 import resource
 import statistics
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 
 import autograd_lens as lens
@@ -33,7 +35,10 @@ def _cpu(function: Callable[[], object]) -> float:
 
 
 def measure(name: str) -> dict[str, float]:
-    """CPU seconds of a step of each kind, medians of alternating runs; and the bytes found."""
+    """CPU seconds of a step of each kind, medians of alternating runs; and the bytes found.
+
+    Also how many bytes of Python memory a recording keeps for each of its events.
+    """
     import torch
     from torch.distributed._tools.mem_tracker import MemTracker
 
@@ -71,7 +76,17 @@ def measure(name: str) -> dict[str, float]:
     for _ in range(RUNS):
         for kind, run in kinds.items():
             times[kind].append(_cpu(run))
+    found["kept"] = _kept_per_event(lambda: lens.record_memory(step))
     return {kind: statistics.median(several) for kind, several in times.items()} | found
+
+
+def _kept_per_event(record: Callable[[], lens.MemoryRecording]) -> float:
+    tracemalloc.start()
+    recording = record()
+    gc.collect()
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return kept / len(recording.samples)
 
 
 def main() -> None:
@@ -86,6 +101,7 @@ def main() -> None:
             f"  {name:12} plain {1e3 * plain:7.1f} ms  recorded x{found['recorded'] / plain:.1f}"
             f"  MemTracker x{found['tracked'] / plain:.1f}"
             f"  peak {found['our peak']:,.0f} bytes, MemTracker says {found['their peak']:,.0f}"
+            f"  keeps {found['kept']:.0f} bytes for each event"
         )
 
 

@@ -36,11 +36,11 @@ from .nodes import (
 from .patches import tell_no_more, tell_of_saved_tensor_hooks
 from .profiler import (
     allocation,
-    event_tree,
     is_tracing,
     named_range,
     not_compiled,
     profiling,
+    take_event_tree,
     watched_backward,
 )
 from .surface import PROBES, Probe, require
@@ -66,7 +66,6 @@ __all__ = [
     "allocation",
     "argument_saver",
     "derivatives_file",
-    "event_tree",
     "hooks",
     "inner_tensors",
     "is_clone_number",
@@ -91,6 +90,7 @@ __all__ = [
     "start_cuda_history",
     "stop_cuda_history",
     "storage_key",
+    "take_event_tree",
     "tell_no_more",
     "tell_of_saved_tensor_hooks",
     "tensors_and_nodes_in",

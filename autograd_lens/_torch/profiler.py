@@ -4,6 +4,7 @@
   ``grad()`` reach the engine; there is no public hook for "a backward begins".
 - the profiler's ``kineto_results.experimental_event_tree()`` and ``_EventType``: the only place
   where each allocation stands with its address; public tables hold sums.
+- ``torch.autograd.profiler._is_profiler_enabled``: whether a profiler runs in any thread.
 - ``torch._C._profiler._RecordFunctionFast``: a mark among the profiler's events that is no
   operation.
 - ``torch._guards.detect_fake_mode`` and ``torch.fx.experimental.proxy_tensor.get_proxy_mode``:
@@ -76,17 +77,28 @@ def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return torch.compiler.disable(function) if dynamo_is_there() else call
 
 
-def profiling() -> bool:
-    """Whether a profiler runs in this thread already; there can be one."""
-    return bool(torch._C._autograd._profiler_enabled())
+def profiling() -> str:
+    """Where a profiler runs already: ``"this thread"``, ``"another thread"``, or an empty text.
+
+    There can be one in a process: two of them in two threads crash it.
+    """
+    if torch._C._autograd._profiler_enabled():
+        return "this thread"
+    running = getattr(torch.autograd.profiler, "_is_profiler_enabled", False)
+    return "another thread" if running else ""
 
 
-def event_tree(profile: Any) -> list[Any]:
-    """The roots of what a finished ``torch.profiler.profile`` recorded, with ``.children``."""
+def take_event_tree(profile: Any) -> list[Any]:
+    """The roots of what a finished ``torch.autograd.profiler.profile`` recorded.
+
+    Each has ``.children``. The profiler's other copies of the events are freed here.
+    """
     try:
-        return profile.profiler.kineto_results.experimental_event_tree()
+        roots = profile.kineto_results.experimental_event_tree()
     except AttributeError:
         raise unsupported("experimental_event_tree in the profiler") from None
+    profile.kineto_results = None
+    return roots
 
 
 def allocation(event: Any) -> tuple[int, int, str] | None:

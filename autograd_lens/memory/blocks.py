@@ -1,8 +1,8 @@
-"""Account for memory: from events and claims to blocks with a role, and the bytes live after each.
+"""Account for memory: from events and claims to blocks with a role.
 
-Pure data in, pure data out. A block has one role for its whole life: the first snapshot that finds
-it decides, except that a gradient may have been an activation before. A block that no snapshot
-found is temporary, or kept if it is still there at the end.
+Plain data goes in and comes out. A block has one role for its whole life: that of the first
+snapshot that finds it. Two roles may follow on weaker ones (``_FOLLOWS``). A block that no snapshot
+found is temporary, or kept if it is still alive at the end.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from dataclasses import dataclass, field
 
 import torch
 
-from .events import Border, Change, Mark
+from .events import Change, Event, PhaseBoundary
 from .roles import ROLES, Claim, Claims
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A piece of memory from its allocation to its end.
+    """A piece of memory from its allocation until it is freed.
 
     Attributes:
         role: one of ``ROLES``.
         bytes: its size.
-        name: what it is where that is known: the name of a parameter, ``"grad of weight"``,
-            ``"exp_avg of weight"``, ``"ReluBackward0.result"`` (the first node that saved it, and
-            where); empty for others.
+        name: the name of a parameter, ``"grad of weight"``, ``"exp_avg of weight"``, or
+            ``"ReluBackward0.result"``: the first node that saved it, and in which field. Empty
+            where nothing is known.
         shape, dtype: of the tensor that was found in it, or None.
-        op: the operation that made it; empty if it is older than the recording.
-        phase: in which it was made; empty likewise.
-        born, died: the events at which it came and went; -1 if it is older than the recording, and
-            None if it is still there at its end.
+        op: the operation that allocated it; empty if it is older than the recording.
+        phase: in which it was allocated; empty if it is older than the recording.
+        born, died: the events at which it was allocated and freed. ``born`` is -1 if it is older
+            than the recording, ``died`` is None if it is still alive at the end.
     """
 
     role: str
@@ -50,125 +50,136 @@ class _Draft:
 
     bytes: int
     op: str = ""
-    phase: str = ""
     born: int = -1
     died: int | None = None
     claim: Claim | None = None
+    role: str = ""
 
-    def finished(self) -> Block:
-        claim = self.claim
-        if claim is None:
-            role = "kept" if self.died is None else "temporary"
-            claim = Claim(role, self.bytes, "", None, None)
+    def finished(self, phase: str) -> Block:
+        role = self.role or ("kept" if self.died is None else "temporary")
+        claim = self.claim or _UNKNOWN
         return Block(
-            claim.role, self.bytes, claim.name, claim.shape, claim.dtype,
-            self.op, self.phase, self.born, self.died,
+            role, self.bytes, claim.name, claim.shape, claim.dtype,
+            self.op, phase, self.born, self.died,
         )  # fmt: skip
 
 
+_UNKNOWN = Claim("", "", 0, "", None, None)
+
+
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """A snapshot that says: the memory at this address, older than the recording, was let go."""
+class Freed:
+    """A snapshot of one fact: the memory at this address, older than the recording, was freed."""
 
     address: int
 
 
-@dataclass
+@dataclass(frozen=True)
 class Account:
-    """What came of the events.
+    """The events put together.
 
     Attributes:
-        blocks: in order of their birth.
-        events: for each event its operation, its phase number, the block, and the change in bytes.
+        blocks: in order of allocation.
+        events: for each event its operation, the number of its phase, the number of its block, and
+            the change in bytes.
         phases: name of each phase, in order.
     """
 
-    blocks: list[Block] = field(default_factory=list)
-    events: list[tuple[str, int, int, int]] = field(default_factory=list)
-    phases: list[str] = field(default_factory=list)
+    blocks: tuple[Block, ...]
+    events: list[tuple[str, int, int, int]]
+    phases: list[str]
 
 
 def account(
-    stream: Iterable[Change | Mark | Border], snapshots: Mapping[int, Claims | Gone], before: Claims
+    events: Iterable[Event], snapshots: Mapping[int, Claims | Freed], before: Claims
 ) -> Account:
-    """Follow every block through ``stream``.
+    """Follow every block through the events.
 
     Args:
-        stream: the events in order of time.
-        snapshots: what each mark found, by its number.
-        before: what was there at the start.
+        events: in order of time.
+        snapshots: what was found at each mark, by its number.
+        before: what was found before the first event.
     """
-    clerk = _Clerk(before)
-    for event in stream:
+    book = _Book(before)
+    for event in events:
         if isinstance(event, Change):
-            clerk.change(event)
-        elif isinstance(event, Border):
-            clerk.border(event)
-        elif isinstance(found := snapshots[event.number], Gone):
-            clerk.gone(found.address)
+            book.change(event)
+        elif isinstance(event, PhaseBoundary):
+            book.boundary(event)
+        elif isinstance(found := snapshots[event.number], Freed):
+            book.freed(found.address)
         else:
-            clerk.claims(found)
-    return clerk.closed()
+            book.claims(found)
+    return book.closed()
 
 
 _ONES = "aten::ones_like"
 
+_FOLLOWS = {"gradient": ("activation",), "parameter": ("activation", "input")}
+"""Roles that a block may take after another one. A gradient may have been an activation before. A
+tensor may turn out to be a parameter only when its optimizer runs."""
 
-class _Clerk:
-    def __init__(self, before: Claims):
-        self.drafts: list[_Draft] = []
-        self.live: dict[int, int] = {}
-        self.old: set[int] = set()
-        self.events: list[tuple[str, int, int, int]] = []
-        self.phases: list[str] = ["outside"]
-        self.depth = 0
-        self.claims(before, first=True)
+
+@dataclass(slots=True)
+class _Book:
+    before: Claims
+    drafts: list[_Draft] = field(default_factory=list)
+    live: dict[int, int] = field(default_factory=dict)
+    old: set[int] = field(default_factory=set)
+    events: list[tuple[str, int, int, int]] = field(default_factory=list)
+    phases: list[str] = field(default_factory=lambda: ["outside"])
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.claims(self.before)
 
     def change(self, change: Change) -> None:
         if change.bytes > 0:
+            if change.address in self.live:  # freed by another thread, which nobody told
+                self._free(change.address, "")
             draft = _Draft(change.bytes, change.op, born=len(self.events))
             self.live[change.address] = len(self.drafts)
             self.drafts.append(draft)
             self._event(change.op, len(self.drafts) - 1, change.bytes)
         elif change.address in self.live:
             self._free(change.address, change.op)
-        # else: older than the recording, and nobody knew of it: it was never counted
+        # else: older than the recording and unknown, so it was never counted
 
-    def gone(self, address: int) -> None:
-        """The profiler tells of the end of older memory only if an earlier profile saw it begin."""
+    def freed(self, address: int) -> None:
+        """The profiler tells that older memory is freed only if an earlier profile saw it made."""
         if address in self.old and address in self.live:
             self._free(address, "")
 
-    def claims(self, found: Claims, first: bool = False) -> None:
+    def claims(self, found: Claims) -> None:
         for address, claim in found.items():
             number = self.live.get(address)
-            if number is None:  # older than the recording, else it would be here
+            role = claim.role
+            if number is None:  # older than the recording, or it would be here
                 number = self.live[address] = len(self.drafts)
                 self.drafts.append(_Draft(claim.bytes))
                 self.old.add(address)
-                if claim.role == "activation" and not (first or claim.older):
-                    claim = Claim("input", claim.bytes, claim.name, claim.shape, claim.dtype)
+                role = claim.role_if_older
             draft = self.drafts[number]
-            known = draft.claim and draft.claim.role
-            if known is None or (known, claim.role) == ("activation", "gradient"):
-                draft.claim = claim
+            if not draft.role or draft.role in _FOLLOWS.get(role, ()):
+                draft.role, draft.claim = role, claim
 
-    def border(self, border: Border) -> None:
+    def boundary(self, boundary: PhaseBoundary) -> None:
         """The outermost range counts: a backward inside a step (L-BFGS) belongs to the step."""
-        self.depth += 1 if border.begins else -1
-        if self.depth == (1 if border.begins else 0):
-            self.phases.append(border.phase if border.begins else "outside")
+        self.depth += 1 if boundary.begins else -1
+        if self.depth == (1 if boundary.begins else 0):
+            self.phases.append(boundary.phase if boundary.begins else "outside")
 
     def closed(self) -> Account:
         self._starting_gradients()
         phases = _named(self.phases, {phase for _, phase, _, _ in self.events})
-        for draft in self.drafts:
-            if draft.born >= 0:
-                draft.phase = phases[self.events[draft.born][1]]
-        return Account([draft.finished() for draft in self.drafts], self.events, phases)
+        blocks = tuple(
+            draft.finished(phases[self.events[draft.born][1]] if draft.born >= 0 else "")
+            for draft in self.drafts
+        )
+        return Account(blocks, self.events, phases)
 
     def _starting_gradients(self) -> None:
-        """The ones that a backward starts from are made just before it, and freed just after."""
+        """A backward's first gradient is made just before it and freed just after: move it in."""
         spans: dict[int, tuple[int, int]] = {}
         for k, (_, phase, _, _) in enumerate(self.events):
             spans[phase] = spans.get(phase, (k, k))[0], k
@@ -197,8 +208,9 @@ class _Clerk:
 
 
 def _named(phases: list[str], used: set[int]) -> list[str]:
-    """What is outside of a backward or a step leads to one (forward), or comes after it.
+    """Name what is outside of a backward or a step.
 
+    It is the forward if a backward follows or it is the first stretch, and ``"after"`` otherwise.
     A stretch in which nothing happened has no name.
     """
     named = list(phases)

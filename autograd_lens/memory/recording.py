@@ -1,29 +1,38 @@
 """Follow live memory by role through a training step: which bytes, for what, and when they go.
 
-The events come from PyTorch's allocators through the profiler; the roles from snapshots of the
-storages that parameters, gradients, optimizer state and graph have when it matters: before the
-function runs, when a backward begins and ends, around an optimizer's step, and at the end.
-Nothing needs to be told: the backward and the optimizers are found when they run.
+The events come from PyTorch's allocators, through the profiler. The roles come from snapshots:
+which storages parameters, gradients, optimizer state and the graph have at that moment. Snapshots
+are taken before the function runs, when a backward begins and ends, around an optimizer's step, and
+at the end. The backward and the optimizers are found when they run.
 
-Roles: ``parameter`` (of a module or an optimizer, or a leaf that requires grad), ``buffer``,
-``input`` (a tensor that ``fn`` was given or refers to, or older memory that a new graph saved),
-``optimizer`` (state), ``gradient`` (``.grad`` of a parameter, and what ``torch.autograd.grad``
-returned), ``activation`` (what a graph that goes backward keeps when it starts, or the one that was
-returned), ``temporary`` (none of these, and freed again) and ``kept`` (none of these, and still
-there).
+Roles:
 
-What is counted is memory that PyTorch's allocator handed out while the function ran, and what was
-known of before. Not seen: memory that libraries allocate themselves (oneDNN's scratch memory,
-NumPy arrays), what other threads than the caller's and the engine's allocate and let go, and what
-``CopySlices`` and ``_foreach_*`` nodes keep (it counts as temporary). Tensors that a checkpoint
-makes again during the backward are temporary too, and so are gradients on their way. Older memory
-that is resized in place, as FSDP does, counts with the size that it had.
+- ``parameter``: of a module or an optimizer; an ``nn.Parameter``; or a leaf that requires grad, is
+  older than the recording and was not given as an argument.
+- ``buffer``: a registered buffer of a module, or a tensor that a module holds as a plain attribute
+  and that requires no grad (also in a list, tuple or dict).
+- ``input``: a tensor that ``fn`` was given or refers to, also one that requires grad; or older
+  memory that a new graph saved.
+- ``optimizer``: the state of an optimizer.
+- ``gradient``: the ``.grad`` of a leaf, and what ``torch.autograd.grad`` returned. The indices of
+  a sparse gradient keep the role of the tensor that they share memory with.
+- ``activation``: what a graph keeps when its backward begins, or a graph that was returned. A leaf
+  that requires grad and was made while ``fn`` ran belongs here too, unless it is a parameter.
+- ``temporary``: none of these, and freed again.
+- ``kept``: none of these, and still alive at the end.
+
+Counted are the memory that PyTorch's allocator handed out while the function ran, and older memory
+that was known. Not seen are memory that libraries allocate themselves (oneDNN's scratch memory,
+NumPy arrays), and what threads other than the caller's and the engine's allocate and free. What
+``CopySlices`` and ``_foreach_*`` nodes keep counts as temporary. So do tensors that a checkpoint
+recomputes during the backward, and gradients on their way. Older memory that is resized in place,
+as FSDP does, counts with its old size.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +40,8 @@ import torch
 
 from ..result import Result
 from .blocks import Account, Block, account, roles_used
+from .levels import LiveBytes
+from .reach import refuse_what_cant_run
 from .recorder import record
 from .roles import ROLES
 
@@ -44,13 +55,12 @@ class Sample:
 
     Attributes:
         event: its number: 0, 1, …
-        op: the operation that was running, as the profiler names it (``"aten::mm"``; the node where
-            a node let go of memory, ``"ReluBackward0"``); empty when it was Python.
-        phase: ``"forward"``, ``"backward"``, ``"step"``, or ``"after"``: outside of these, with no
-            backward to come next.
-        role: of the memory that came or went.
-        change: bytes that came, or negative: that went.
-        by_role: live bytes by role after it.
+        op: the operation that was running, as the profiler names it: ``"aten::mm"``, or the node
+            that freed memory, ``"ReluBackward0"``. Empty when it was Python.
+        phase: ``"forward"``, ``"backward"`` or ``"step"``; ``"after"`` is outside of these, with no
+            backward to follow.
+        role: of the memory that was allocated or freed.
+        change: bytes allocated; negative when they were freed.
     """
 
     event: int
@@ -58,12 +68,17 @@ class Sample:
     phase: str
     role: str
     change: int
-    by_role: dict[str, int]
+    _live: LiveBytes = field(repr=False, compare=False)
+
+    @property
+    def by_role(self) -> dict[str, int]:
+        """Live bytes by role after this event."""
+        return self._live.after(self.event)
 
     @property
     def total(self) -> int:
         """All live bytes after this event."""
-        return sum(self.by_role.values())
+        return self._live.total_after(self.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +88,9 @@ class Phase:
     Attributes:
         name: as in :class:`Sample`.
         start, stop: its events are ``samples[start:stop]``.
-        peak_bytes: the most that was alive in it.
-        peak_event: the first event at which that was so; ``start - 1`` if it began with it.
-        before, after: live bytes by role at its two ends.
+        peak_bytes: the largest number of live bytes in it.
+        peak_event: the first event with that many; ``start - 1`` if the phase began with them.
+        before, after: live bytes by role at its beginning and its end.
     """
 
     name: str
@@ -93,12 +108,13 @@ class MemoryRecording(Result):
 
     Attributes:
         device: whose memory: ``"cpu"``, ``"cuda:0"``.
-        samples: every event in order. Their number may depend on the number of threads, as a
-            kernel that works in several of them may allocate for each.
-        phases: forward, backward and step, as often as they came, and what came after them.
-        base: bytes by role that were alive before, as far as they are known: what the arguments,
-            ``names`` and the variables of ``fn`` lead to, or what a snapshot found later.
-        blocks: every piece of memory, in order of its birth.
+        samples: every event in order. Their number may depend on the number of threads: a kernel
+            that runs in several threads may allocate memory for each.
+        phases: each forward, backward and step in order, and what came after them.
+        base: bytes by role that were alive before the first event, as far as they are known: what
+            the arguments, ``names`` and the variables of ``fn`` lead to, or what a snapshot found
+            later.
+        blocks: every piece of memory, in order of allocation.
     """
 
     device: str
@@ -106,20 +122,21 @@ class MemoryRecording(Result):
     phases: tuple[Phase, ...]
     base: dict[str, int]
     blocks: tuple[Block, ...]
+    _live: LiveBytes = field(compare=False)
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The roles that occur, from what lives longest to what lives shortest."""
+        """The roles that occur, from the longest-lived to the shortest-lived."""
         return roles_used(self.blocks)
 
     @cached_property
     def peak_bytes(self) -> int:
-        """The most that was alive at one time."""
-        return max(self.series())
+        """The largest number of live bytes."""
+        return max(self._live.totals())
 
     @cached_property
     def peak_event(self) -> int:
-        """The first event after which that much was alive; -1 if it was so before the first."""
+        """The first event after which that many were alive; -1 if they were before the first."""
         return self.series().index(self.peak_bytes) - 1
 
     @property
@@ -144,14 +161,14 @@ class MemoryRecording(Result):
             IndexError: there is no such event.
         """
         if event == -1:
-            return Sample(-1, "", "", "", 0, self.base)
+            return Sample(-1, "", "", "", 0, self._live)
         if not 0 <= event < len(self.samples):
             raise IndexError(f"events go from -1 to {len(self.samples) - 1}, not to {event}")
         return self.samples[event]
 
     def bytes_at(self, event: int) -> dict[str, int]:
         """Live bytes by role after ``event``; -1 is before the first."""
-        return dict(self.at(event).by_role)
+        return self.at(event).by_role
 
     def live_at(self, event: int) -> tuple[Block, ...]:
         """The blocks that are alive after ``event``, largest first."""
@@ -170,13 +187,13 @@ class MemoryRecording(Result):
             ValueError: there is no such role.
         """
         if role is None:
-            return [sum(self.base.values()), *(sample.total for sample in self.samples)]
+            return self._live.totals()
         if role not in ROLES:
             raise ValueError(f"role must be one of {', '.join(ROLES)}, not {role!r}")
-        return [self.base.get(role, 0), *(s.by_role.get(role, 0) for s in self.samples)]
+        return self._live.of_role(role)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One dict for each event, as for a table: event, op, phase, role, change, total, roles."""
+        """A row for each event: event, op, phase, role, change, total, and bytes of each role."""
         return [
             {
                 "event": sample.event,
@@ -185,7 +202,7 @@ class MemoryRecording(Result):
                 "role": sample.role,
                 "change": sample.change,
                 "total": sample.total,
-                **{role: sample.by_role.get(role, 0) for role in self.roles},
+                **sample.by_role,
             }
             for sample in self.samples
         ]
@@ -206,15 +223,24 @@ def record_memory(
 ) -> MemoryRecording:
     """Call ``fn(*args, **options)`` and return what lived in memory meanwhile.
 
-    ``fn`` may do anything: a forward, a whole training step, several of them. What it returns is
-    let go afterwards, and the recording keeps no tensor. What takes more than a second shows a bar.
+    ``fn`` may do anything: a forward, a whole training step, several steps. Its result is dropped
+    afterwards, and the recording keeps no tensor. A bar appears when it takes more than a second.
 
-    Import the lens before ``torch``: else PyTorch says on stderr, once, when memory goes that is
-    older than the recording. If the first recording of a process runs in another thread than the
-    one that imported ``torch``, PyTorch writes "External init callback must run in same thread" to
-    stderr, and nothing is wrong. Memory by role does not depend on the number of threads, but the
-    number of events may, and so may the peak: in the backward of a convolution, in
-    ``scaled_dot_product_attention`` and in bfloat16 products on a CPU.
+    PyTorch's profiler takes about 8 kB for each allocation or free when ``fn`` has returned. That
+    is freed before ``record_memory`` returns, and the recording keeps about 0.4 kB for each.
+
+    Two lines on stderr come from PyTorch, and nothing is wrong. It tells once that memory older
+    than the recording was freed; import the lens before ``torch`` to avoid that. And it writes
+    "External init callback must run in same thread" if the first recording of a process runs in
+    another thread than the one that imported ``torch``; to avoid that, call
+    ``record_memory(lambda: None)`` in that thread first.
+
+    Other threads may use PyTorch at the same time, and are no part of the recording. They must not
+    run a profiler: PyTorch has one for the whole process, and can crash when two threads use it.
+
+    Memory by role does not depend on the number of threads. The number of events may, and so may
+    the peak, in the backward of a convolution, in ``scaled_dot_product_attention`` and in bfloat16
+    products on a CPU.
 
     Args:
         fn: the function. Modules, optimizers and tensors that its arguments or its variables lead
@@ -222,48 +248,44 @@ def record_memory(
         args, options: what it is called with. Tensors among them are inputs, unless they are
             parameters.
         names: names for parameters, as in :func:`autograd_lens.graph`: a Module, or a mapping.
-        device: whose memory; by default the CPU's, or that of the one CUDA device on which
-            parameters or inputs lie.
+        device: whose memory. By default that of the one CUDA device on which parameters or inputs
+            lie, and else that of the CPU.
 
     Raises:
-        TypeError: ``fn`` can't be called, or ``names`` or ``device`` is of the wrong kind.
-        RuntimeError: a recording, or a profiler, runs already, or ``fn`` ran a profiler.
-        Exception: whatever ``fn`` raises; everything is as before by then.
+        TypeError: ``fn`` can't be called with these arguments, or ``names`` or ``device`` is of the
+            wrong type.
+        ValueError: the memory of ``device`` can't be recorded here.
+        RuntimeError: a recording or a profiler runs already, or ``fn`` ran a profiler.
+        Exception: whatever ``fn`` raises. Everything is restored before it is passed on.
     """
-    if isinstance(fn, torch.Tensor) or not callable(fn):
-        raise TypeError(
-            f"fn must be a function that runs the step, such as lambda: loss.backward(), "
-            f"not {type(fn).__name__}"
-        )
-    where, stream, snapshots, before = record(fn, args, options, names, device)
-    return _recording(where, account(stream, snapshots, before))
+    refuse_what_cant_run(fn, args, options)
+    where, events, snapshots, before = record(fn, args, options, names, device)
+    return _recording(where, account(events, snapshots, before))
 
 
 def _recording(device: str, found: Account) -> MemoryRecording:
-    base = dict.fromkeys(roles_used(found.blocks), 0)
-    for block in found.blocks:
+    blocks, names = found.blocks, found.phases
+    base = dict.fromkeys(roles_used(blocks), 0)
+    for block in blocks:
         if block.born < 0:
             base[block.role] += block.bytes
-    samples, live = [], base
-    for number, (op, phase, block, change) in enumerate(found.events):
-        role = found.blocks[block].role
-        live = {**live, role: live[role] + change}
-        samples.append(Sample(number, op, found.phases[phase], role, change, live))
-    phases = tuple(_phases(found, samples, base))
-    return MemoryRecording(device, tuple(samples), phases, base, tuple(found.blocks))
+    live = LiveBytes(base, ((blocks[block].role, change) for _, _, block, change in found.events))
+    samples = tuple(
+        Sample(number, op, names[phase], blocks[block].role, change, live)
+        for number, (op, phase, block, change) in enumerate(found.events)
+    )
+    return MemoryRecording(device, samples, tuple(_phases(found, live)), base, blocks, live)
 
 
-def _phases(found: Account, samples: list[Sample], base: dict[str, int]) -> Iterator[Phase]:
-    stop = 0
+def _phases(found: Account, live: LiveBytes) -> Iterator[Phase]:
+    totals, stop = live.totals(), 0
     for number, name in enumerate(found.phases):
         start = stop
-        while stop < len(samples) and found.events[stop][1] == number:
+        while stop < len(found.events) and found.events[stop][1] == number:
             stop += 1
         if name:
-            before = samples[start - 1].by_role if start else base
-            totals = [sum(before.values()), *(s.total for s in samples[start:stop])]
-            peak = max(totals)
-            after = samples[stop - 1].by_role if stop else base
+            peak = max(totals[start : stop + 1])
+            first = totals.index(peak, start)
             yield Phase(
-                name, start, stop, peak, start - 1 + totals.index(peak), dict(before), dict(after)
+                name, start, stop, peak, first - 1, live.after(start - 1), live.after(stop - 1)
             )

@@ -1,14 +1,14 @@
 """What memory is for: snapshots of the storages that tensors of a known role have now.
 
-A snapshot names storages by address and keeps no tensor. Roles are told by who holds the memory:
-a module or an optimizer its parameters, ``.grad`` a gradient, an optimizer its state, a graph its
-activations. What a node keeps out of sight (``CopySlices``, ``_foreach_*``) is not seen here.
+A snapshot names storages by address and keeps no tensor. The role follows from who holds the
+memory: a module or an optimizer its parameters, ``.grad`` a gradient, an optimizer its state, a
+graph its activations. What some nodes hide (``CopySlices``, ``_foreach_*``) is not found here.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from ..printable import printable
 from ..saving.names import Names
 from ..saving.saved import kept_by
 from ..saving.storages import shape_of, storages_of
+from .modules import KnownModules
 
 ROLES = (
     "parameter",
@@ -31,68 +32,65 @@ ROLES = (
     "kept",
     "temporary",
 )
-"""All roles, from what lives longest to what lives shortest."""
+"""All roles, from the longest-lived to the shortest-lived."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Whose memory a storage is: role, words for it, and the tensor that was seen.
+    """Whose memory a storage is: its role, a name for it, and the tensor that was seen.
 
-    ``older``: a node keeps it that was made before the recording.
+    ``role_if_older``: the role if the memory turns out to be older than the recording.
     """
 
     role: str
+    role_if_older: str
     bytes: int
     name: str
     shape: tuple[int | str, ...] | None
     dtype: torch.dtype | None
-    older: bool = False
 
 
 Claims = dict[int, Claim]
 """Claims by address of the storage."""
 
+Role = tuple[str, str]
+"""The role of a tensor's memory, and its role if it is older than the recording."""
+
+PARAMETER: Role = ("parameter", "parameter")
+BUFFER: Role = ("buffer", "buffer")
+INPUT: Role = ("input", "input")
+OPTIMIZER: Role = ("optimizer", "optimizer")
+GRADIENT: Role = ("gradient", "gradient")
+SAVED: Role = ("activation", "input")
+SAVED_BY_OLDER: Role = ("activation", "activation")
+PLAIN_LEAF: Role = ("activation", "parameter")
+"""A leaf that requires grad, found in a graph: neither an ``nn.Parameter`` nor an argument."""
+
 
 class Roles:
-    """Takes snapshots on one device, and remembers modules, parameters and names, weakly."""
+    """Takes snapshots on one device. Remembers modules, leaves and names, weakly."""
 
     def __init__(
         self, device: str, known: Names, met: Callable[[Claim, int, torch.UntypedStorage], None]
     ):
-        """Take the names, and a function to tell of each storage: claim, address, storage."""
+        """Take the names, and a function to call with each claim, its address and its storage."""
         self.device = device
         self.met = met
+        self.modules = KnownModules()
         self._since: int | None = None
-        self._modules: list[tuple[str, weakref.ref]] = []
-        self._places: dict[int, tuple[weakref.ref, list[int]]] = {}
+        self._owned: dict[int, tuple[weakref.ref, Role, list[int]]] = {}
         self._named: dict[int, tuple[weakref.ref, str]] = {}
-        self._leaves: dict[int, weakref.ref] = {}
+        self._leaves: dict[int, tuple[weakref.ref, Role]] = {}
+        self._indices: list[tuple[torch.Tensor, str]] = []
+        self._same: dict[Any, Any] = {}
         for name, tensor in known.pairs:
             self.name(tensor, name)
 
     def begins(self) -> None:
-        """From now on, what is new is told from what is older."""
+        """From now on, new graph nodes and new memory are told from older ones."""
         self._since = _torch.next_sequence_nr()
 
-    def module(self, prefix: str, module: torch.nn.Module) -> None:
-        """Remember a module, whose parameters and buffers may get new memory."""
-        self._modules.append((prefix, weakref.ref(module)))
-
-    def modules(self, claims: Claims) -> set[int]:
-        """Claim the parameters of every module, their gradients, and the buffers; return ids."""
-        parameters: list[tuple[str, torch.Tensor]] = []
-        buffers: list[tuple[str, torch.Tensor]] = []
-        for prefix, reference in self._modules:
-            module = reference()
-            if module is not None:
-                parameters += [(prefix + name, one) for name, one in module.named_parameters()]
-                buffers += [(prefix + name, one) for name, one in module.named_buffers()]
-        for name, tensor in parameters + buffers:
-            self.name(tensor, name)
-        self.parameters([tensor for _, tensor in parameters], claims)
-        for _, tensor in buffers:
-            self._owned("buffer", tensor, claims)
-        return {id(tensor) for _, tensor in parameters}
+    # Names
 
     def name(self, tensor: torch.Tensor, name: str) -> None:
         """Remember a name, unless the tensor has one."""
@@ -104,50 +102,102 @@ class Roles:
         who, name = self._named.get(id(tensor), (None, ""))
         return name if who is not None and who() is tensor else ""
 
-    def parameters(self, tensors: Iterable[torch.Tensor], claims: Claims) -> None:
-        """Claim tensors as parameters, and their ``.grad`` as gradients."""
-        for tensor in tensors:
-            self._leaves[id(tensor)] = weakref.ref(tensor)
-            self._owned("parameter", tensor, claims)
-            self._grad(tensor, claims)
+    # Modules, leaves, gradients, optimizers
 
-    def _owned(self, role: str, tensor: torch.Tensor, claims: Claims) -> None:
-        """Claim the memory of a parameter or a buffer, unless it was claimed for it already."""
+    def registered(self, claims: Claims) -> set[int]:
+        """Claim the parameters of every known module, their gradients, and registered buffers.
+
+        Return the ids of the parameters.
+        """
+        done = set()
+        for name, tensor in self.modules.parameters():
+            self.name(tensor, name)
+            self.leaf(PARAMETER, tensor, claims)
+            done.add(id(tensor))
+        for name, tensor in self.modules.buffers():
+            self.name(tensor, name)
+            self.owned(BUFFER, tensor, claims)
+        return done
+
+    def attributes(self, claims: Claims) -> None:
+        """Claim the tensors that modules hold as plain attributes."""
+        for name, tensor in self.modules.attributes():
+            self.name(tensor, name)
+            self.owned(BUFFER, tensor, claims)
+
+    def leaf(self, role: Role, tensor: torch.Tensor, claims: Claims) -> None:
+        """Claim the memory of a leaf, and its ``.grad``. From now on it is followed.
+
+        It keeps the role that it was given first, unless it turns out to be a parameter.
+        """
+        who, known = self._leaves.get(id(tensor), (None, role))
+        if who is not None and who() is tensor and role != PARAMETER:
+            role = known
+        self._leaves[id(tensor)] = weakref.ref(tensor), role
+        self.owned(role, tensor, claims)
+        self._grad(tensor, claims)
+
+    def owned(self, role: Role, tensor: torch.Tensor, claims: Claims) -> None:
+        """Claim the memory of a tensor, unless it was claimed already and has not moved."""
         place = list(map(_torch.storage_key, storages_of(tensor)))
-        who, where = self._places.get(id(tensor), (None, None))
-        if who is None or who() is not tensor or where != place:
-            self._places[id(tensor)] = weakref.ref(tensor), place
+        who, *before = self._owned.get(id(tensor), (None,))
+        if who is None or who() is not tensor or before != [role, place]:
+            self._owned[id(tensor)] = weakref.ref(tensor), role, place
             self.tensor(role, tensor, self.name_of(tensor), claims)
 
     def known(self, claims: Claims) -> None:
-        """Claim what modules and all parameters that were ever met have now, and gradients."""
-        done = self.modules(claims)
-        met = [reference() for key, reference in self._leaves.items() if key not in done]
-        self.parameters([tensor for tensor in met if tensor is not None], claims)
+        """Claim what modules and all leaves that were ever met have now, and gradients."""
+        done = self.registered(claims)
+        self.attributes(claims)
+        for key, (reference, role) in list(self._leaves.items()):
+            tensor = reference()
+            if tensor is not None and key not in done:
+                self.leaf(role, tensor, claims)
 
     def gradients(self, claims: Claims) -> None:
-        """Claim the ``.grad`` of every parameter that was ever met."""
-        for reference in list(self._leaves.values()):
+        """Claim the ``.grad`` of every leaf that was ever met."""
+        for reference, _ in list(self._leaves.values()):
             tensor = reference()
             if tensor is not None:
                 self._grad(tensor, claims)
 
     def _grad(self, tensor: torch.Tensor, claims: Claims) -> None:
-        if tensor.is_leaf and tensor.grad is not None:
-            of = self.name_of(tensor)
-            self.tensor("gradient", tensor.grad, f"grad of {of}" if of else "grad", claims)
+        if not tensor.is_leaf or tensor.grad is None:
+            return
+        of, grad = self.name_of(tensor), tensor.grad
+        name = f"grad of {of}" if of else "grad"
+        parts = _torch.inner_tensors(grad)
+        if not parts:
+            self.tensor(GRADIENT, grad, name, claims)
+        for part in parts:
+            if part.dtype == grad.dtype:
+                self._claim(GRADIENT, part, name, grad, claims)
+            else:  # indices or offsets, often those of the input
+                self._indices.append((part, name))
+
+    def indices(self, claims: Claims) -> None:
+        """Claim the indices of sparse gradients, now that whoever shares their memory has claimed.
+
+        To be called at the end of a snapshot.
+        """
+        for part, name in self._indices:
+            self.tensor(GRADIENT, part, name, claims)
+        self._indices.clear()
 
     def optimizer(self, optimizer: torch.optim.Optimizer, claims: Claims) -> None:
         """Claim the parameters of an optimizer, their gradients, and its state."""
         for group in optimizer.param_groups:
-            self.parameters(group["params"], claims)
+            for tensor in group["params"]:
+                self.leaf(PARAMETER, tensor, claims)
         for of, state in optimizer.state.items():
             owner = self.name_of(of) if isinstance(of, torch.Tensor) else ""
             values = state.items() if isinstance(state, Mapping) else [("state", state)]
             for name, value in values:
                 for tensor in _torch.tensors_in(value):
                     words = f"{name} of {owner}" if owner else str(name)
-                    self.tensor("optimizer", tensor, words, claims)
+                    self.tensor(OPTIMIZER, tensor, words, claims)
+
+    # Graphs
 
     def graph(self, outputs: Any, claims: Claims) -> None:
         """Claim the leaves of the graph behind ``outputs``, and what its nodes keep."""
@@ -156,27 +206,39 @@ class Roles:
         roots += [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
         nodes = engine_order(roots)[0] if roots else []
         leaves = [node.variable for node in nodes if hasattr(node, "variable")]
-        self.parameters([*leaves, *(t for t in tensors if t.requires_grad and t.is_leaf)], claims)
+        for leaf in [*leaves, *(t for t in tensors if t.requires_grad and t.is_leaf)]:
+            registered = isinstance(leaf, torch.nn.Parameter)
+            self.leaf(PARAMETER if registered else PLAIN_LEAF, leaf, claims)
         hooks: set[int] = set()
         for node, number in zip(nodes, _torch.sequence_nrs(nodes), strict=True):
-            older = self._since is not None and number < self._since
+            role = SAVED_BY_OLDER if self._since is None or number < self._since else SAVED
             for place, tensor in kept_by(node, hooks):
-                self.tensor("activation", tensor, f"{node.name()}.{place}", claims, older)
+                self.tensor(role, tensor, f"{node.name()}.{place}", claims)
 
-    def tensor(
-        self, role: str, tensor: torch.Tensor, name: str, claims: Claims, older: bool = False
-    ) -> None:
+    # Tensors
+
+    def tensor(self, role: Role, tensor: torch.Tensor, name: str, claims: Claims) -> None:
         """Claim every storage behind ``tensor``."""
-        for storage in storages_of(tensor):
+        self._claim(role, tensor, name, tensor, claims)
+
+    def _claim(
+        self, role: Role, part: torch.Tensor, name: str, whole: torch.Tensor, claims: Claims
+    ) -> None:
+        """Claim every storage behind a part of a tensor."""
+        for storage in storages_of(part):
             if str(storage.device) != self.device:  # that of a fake tensor is "meta"
                 continue
             if self._since is not None and not storage.resizable():
-                continue  # made by NumPy, say: the allocator did not tell when
+                continue  # made by NumPy, say: the allocator knows nothing of it
             try:
                 address, size = storage.data_ptr(), storage.nbytes()
             except RuntimeError:  # a wrapper, whose memory is behind it
                 continue
             if address and size and address not in claims:
-                claim = Claim(role, size, name, shape_of(tensor), tensor.dtype, older)
-                claims[address] = claim
-                self.met(claim, address, storage)
+                name, shape = self._once(name), self._once(shape_of(whole))
+                claims[address] = Claim(*role, size, name, shape, whole.dtype)
+                self.met(claims[address], address, storage)
+
+    def _once(self, value: Any) -> Any:
+        """The first object that was equal to this one: many tensors have the same name or shape."""
+        return self._same.setdefault(value, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -37,7 +37,7 @@ class Names:
         self.module = names if isinstance(names, torch.nn.Module) else None
         buffers: list[tuple[str, torch.Tensor]] = []
         if self.module is not None:
-            buffers = [*names.named_buffers(remove_duplicate=False), *_attributes(names)]
+            buffers = [*names.named_buffers(remove_duplicate=False), *held_as_attributes(names)]
             pairs = [*names.named_parameters(remove_duplicate=False), *buffers]
         else:
             pairs = list(_pairs(names))
@@ -67,15 +67,38 @@ class Names:
         return _joined(self._by_edge.get((node, output_nr))) if self._by_edge else None
 
 
-def _attributes(module: torch.nn.Module) -> Iterable[tuple[str, torch.Tensor]]:
-    """The tensors that modules keep as plain attributes: neither parameter nor registered buffer.
+_OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
+"""Attributes that PyTorch itself gives a module; registered tensors are in them."""
 
-    One with a graph is a result that was put aside.
+MOST = 1000
+"""Containers of more parts are not looked through."""
+
+
+def held_as_attributes(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+    """Every tensor that modules hold as a plain attribute, as many hold tables and masks.
+
+    Also in a list, tuple or dict. Not those that require grad: they belong to a graph, or are
+    leaves that somebody trains.
     """
-    for path, inner in module.named_modules(remove_duplicate=False):
-        for name, value in vars(inner).items():
-            if isinstance(value, torch.Tensor) and value.grad_fn is None:
-                yield (f"{path}.{name}" if path else name), value
+    for path, part in module.named_modules():
+        inside = f"{path}." if path else ""
+        for name, value in list(vars(part).items()):
+            if name not in _OF_EVERY_MODULE:
+                yield from _plain(inside + name, value)
+
+
+def _plain(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
+    if isinstance(value, torch.Tensor):
+        pairs: Any = [(name, value)]
+    elif isinstance(value, Mapping) and len(value) <= MOST:
+        pairs = [(f"{name}[{key!r}]", one) for key, one in value.items()]
+    elif isinstance(value, (list, tuple)) and len(value) <= MOST:
+        pairs = [(f"{name}[{number}]", one) for number, one in enumerate(value)]
+    else:
+        return
+    for words, one in pairs:
+        if isinstance(one, torch.Tensor) and not one.requires_grad:
+            yield words, one
 
 
 def _joined(names: list[str] | None) -> str | None:

@@ -1,4 +1,4 @@
-"""The film of a recording of memory: the curve, and what is alive as it is stepped through."""
+"""The film of a recording of memory: the curve, and what is alive at each moment of it."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from .memory_text import block_words, lines, table, text
 from .text import clip, short_bytes
 
 FRAMES = 48
-"""Moments on a page: about as many as a slider on a phone can tell apart."""
+"""Number of moments on a page: about as many as a slider on a phone can tell apart."""
 
 
 @dataclass(frozen=True)
 class MemoryFigure(Figure):
     """A figure whose text is that of the recording, and not one paragraph per moment.
 
-    How many moments there are, and which, follows from the number of events, which may depend on
-    the number of threads; and nobody reads fifty tables.
+    The moments depend on the number of events, and that may depend on the number of threads. And
+    nobody reads fifty tables.
     """
 
     summary: str = ""
 
     def text(self) -> str:
-        """The phases, the peak, and what lived there."""
+        """The phases, the peak, and what lived then."""
         return self.summary
 
 
@@ -44,9 +44,9 @@ def figure(recording: MemoryRecording) -> Figure:
 
 
 def moments(recording: MemoryRecording) -> list[int]:
-    """Events to stop at: both ends, the ends of phases, the peak, and others evenly between.
+    """Events to stop at: the first, the last, the ends of phases, the peak, and others between.
 
-    Of each stretch in between the event is taken that changed most.
+    The others are evenly spread. Of each stretch it is the event with the largest change.
     """
     ends = [phase.stop - 1 for phase in recording.phases if phase.stop > phase.start]
     chosen = {-1, recording.peak_event, *nearest(ends, FRAMES // 2)}
@@ -63,7 +63,7 @@ class _Film:
         self.ends = {p.stop - 1: p.name for p in recording.phases if p.stop > p.start}
 
     def label(self, event: int) -> str:
-        """A few words for a moment, as they stand beside the slider."""
+        """A few words for a moment, shown beside the slider."""
         if event == self.recording.peak_event:
             return "peak"
         if event in self.ends:

@@ -1,7 +1,8 @@
 """The picture of live memory: the curve by role, and below it what is alive at one moment.
 
-The horizontal axis counts events, not time. Each phase is as wide as the square root of its number
-of events: an optimizer's step may have ten times as many as the forward, and little happens in it.
+The horizontal axis counts events, not time. The width of a phase is proportional to the square root
+of its number of events. An optimizer's step may have ten times as many events as the forward, and
+little happens in it.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ LOOKS = {
     "kept": ("line", "ink"),
     "temporary": ("panel", "muted"),
 }
-"""Fill and edge of each role; its name stands beside its bar."""
+"""Fill and edge of each role. The name of the role stands beside its bar."""
 assert tuple(LOOKS) == ROLES
 
 POINTS = 110
-"""Points of the curve: more would be finer than a pixel on a phone, and weigh on the page."""
+"""Points of the curve. More would be finer than a pixel on a phone, and make the page larger."""
 
 LISTED = 4
-"""Blocks that are named below the bars."""
+"""Number of blocks that are listed below the bars."""
 
 LEFT, RIGHT, TOP, BOTTOM, ROW = 60.0, 318.0, 18.0, 160.0, 14.0
-"""Where the axes stand, and how high a row below them is, in points: as wide as other charts."""
+"""The place of the axes, and the height of a row below them, in points. As wide as other charts."""
 
 _UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 
 class Ruler:
-    """Where events stand on the horizontal axis: 0 is before the first, 1 the last."""
+    """The place of events on the horizontal axis: 0 is before the first event, 1 is the last."""
 
     def __init__(self, recording: MemoryRecording):
         self.spans: list[tuple[int, int, float, float]] = []
@@ -64,11 +65,11 @@ class Ruler:
         """Cut the events into about ``wanted`` ranges of equal width; none is empty."""
         cut = []
         for start, stop, left, right in self.spans:
-            if start == stop:  # a backward in which nothing came or went
+            if start == stop:  # a backward in which nothing was allocated or freed
                 continue
             pieces = min(stop - start, max(1, round(wanted * (right - left))))
-            borders = [start + (stop - start) * k // pieces for k in range(pieces + 1)]
-            cut += [range(a, b) for a, b in zip(borders, borders[1:], strict=False) if a < b]
+            ends = [start + (stop - start) * k // pieces for k in range(pieces + 1)]
+            cut += [range(a, b) for a, b in zip(ends, ends[1:], strict=False) if a < b]
         return cut
 
 
@@ -77,12 +78,12 @@ class Curve:
     """The curve of a recording in few points, as plain numbers.
 
     Attributes:
-        roles: that occur, from the bottom of the stack to its top.
+        roles: those that occur, from the bottom of the stack to its top.
         xs: places of the points.
-        stacked: for each role the top edge of its band.
-        phases: name, left and right end of each.
-        peak: place and bytes.
-        steps: draw it in steps; else the points are too many to tell.
+        stacked: for each role the top edge of its band, in bytes.
+        phases: name, left end and right end of each.
+        peak: its place, and its bytes.
+        steps: whether to draw it in steps. With many points, steps can't be seen.
     """
 
     roles: tuple[str, ...]
@@ -94,7 +95,7 @@ class Curve:
 
 
 def curve(recording: MemoryRecording) -> Curve:
-    """Thin out the events: of each stretch the lowest and the highest one stay, in order."""
+    """Choose events for the curve: of each stretch the lowest and the highest, in order."""
     ruler = Ruler(recording)
     total = recording.series()
     chosen = {-1, len(recording.samples) - 1}
@@ -151,7 +152,7 @@ def picture(
 
 
 def _box(x: float, y: float, width: float, height: float, role: str) -> Area:
-    """A box from ``x`` to the right, its middle at ``y``."""
+    """A box that begins at ``x``, with its middle at ``y``."""
     low, high = y - height / 2, y + height / 2
     return Area(((x, low), (x + width, low), (x + width, high), (x, high)), *LOOKS[role])
 
@@ -163,7 +164,7 @@ def _at(curve: Curve, place: float, size: float) -> tuple[float, float]:
 
 @lru_cache(maxsize=8)
 def _curve(curve: Curve) -> tuple[Mark, ...]:
-    """Everything that is the same in each frame."""
+    """What is the same in all frames."""
     marks: list[Mark] = []
     peak = curve.peak[1]
     size, unit = next(pair for pair in _UNITS if peak >= pair[0] or pair[0] == 1)
@@ -171,7 +172,8 @@ def _curve(curve: Curve) -> tuple[Mark, ...]:
         _, y = _at(curve, 0, value * size)
         marks.append(Stroke((LEFT, y), (RIGHT, y), "line", 0.35))
         marks.append(Words((LEFT - 5, y), f"{value:g}", size=9.5, anchor="end"))
-    # From the top band down, each to the bottom: half the points of bands between two edges.
+    # Bands are drawn from the top one down, and each reaches to the axis. A later one covers the
+    # lower part of those before it. A band between two edges would need twice as many points.
     for role, tops in reversed(list(zip(curve.roles, curve.stacked, strict=True))):
         edge = [_at(curve, x, top) for x, top in zip(curve.xs, tops, strict=True)]
         if curve.steps:
@@ -196,7 +198,7 @@ def _curve(curve: Curve) -> tuple[Mark, ...]:
 
 
 def _here(curve: Curve, now: float, total: int) -> list[Mark]:
-    """The peak, and the moment in front of it."""
+    """The mark of the peak, and over it the mark of the moment."""
     place, peak = curve.peak
     x, y = _at(curve, place, peak)
     side, anchor = (7, "start") if place < 0.7 else (-7, "end")
@@ -210,14 +212,14 @@ def _here(curve: Curve, now: float, total: int) -> list[Mark]:
 
 
 def _ticks(most: float) -> list[float]:
-    """Round numbers from 0 up to ``most``, three to six of them."""
+    """Three to six round numbers from 0 up to ``most``."""
     step = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
     step = next(step * k for k in (0.2, 0.5, 1, 2) if most / (step * k) < 6)
     return [step * k for k in range(int(most / step) + 1)]
 
 
 def nearest(events: Sequence[int], wanted: int) -> list[int]:
-    """At most ``wanted`` of ``events``, evenly spread, first and last among them."""
+    """At most ``wanted`` of ``events``, evenly spread, with the first and the last one."""
     if len(events) <= wanted:
         return list(events)
     return [events[k * (len(events) - 1) // (wanted - 1)] for k in range(wanted)]

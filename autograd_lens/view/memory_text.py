@@ -1,8 +1,9 @@
 """The text of a recording of memory, and words for its blocks and phases.
 
-States what follows from the function alone: bytes by role at the ends of phases, the peak, and what
-lived there. Not the number of events: it may depend on the number of threads, as may the peak of
-a backward of convolutions, of ``scaled_dot_product_attention``, and of bfloat16 products on CPUs.
+It states what follows from the function alone: bytes by role at the ends of phases, the peak, and
+what lived then. It does not state the number of events, which may depend on the number of threads.
+The peak may too, in the backward of a convolution, in ``scaled_dot_product_attention`` and in
+bfloat16 products on a CPU.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from ..memory.recording import MemoryRecording, Phase
 from .text import count, shape_words
 
 MOST_PHASES = 12
-"""Phases in the table; of more, the first and the last ones stand there."""
+"""Number of phases in the table. Of more, it shows the first and the last ones."""
 
 MOST_BLOCKS = 6
-"""Blocks that are listed; of more, the largest."""
+"""Number of blocks that are listed: the largest ones."""
 
 
 def text(recording: MemoryRecording) -> str:
-    """The whole text: a table of the phases, and what lives at the peak."""
+    """The text alternative: a table of the phases, and what lives at the peak."""
     total = sum(recording.end.values())
     head = (
         f"memory on {recording.device}: {sum(recording.base.values()):,} bytes before, "
@@ -33,7 +34,7 @@ def text(recording: MemoryRecording) -> str:
 
 
 def peak_words(recording: MemoryRecording) -> str:
-    """Where the peak is: ``in the backward, aten::mm``; empty before anything happened."""
+    """Where the peak is: ``in the backward, aten::mm``. Empty if it is before the first event."""
     peak = recording.peak
     words = [f"in the {peak.phase}"] * bool(peak.phase not in ("", "after"))
     words += ["after the last backward or step"] * (peak.phase == "after")
@@ -41,7 +42,7 @@ def peak_words(recording: MemoryRecording) -> str:
 
 
 def table(recording: MemoryRecording) -> str:
-    """Bytes by role before, at the end of each phase, and at the peak; a column per role."""
+    """Bytes by role before the first event, at the end of each phase, and at the peak."""
     roles = [role for role in recording.roles if any(recording.series(role))]
     rows = [["", *roles, "total"], _row("before", recording.base, roles)]
     phases: list[Phase | None] = list(recording.phases)
@@ -70,7 +71,7 @@ def _row(name: str, by_role: dict[str, int], roles: list[str]) -> list[str]:
 
 
 def lines(blocks: Iterable[Block], most: int = MOST_BLOCKS) -> list[str]:
-    """The largest blocks, one per line, and how much more there is."""
+    """The largest blocks, one per line, and one line for the rest."""
     blocks = list(blocks)
     listed = [f"  {b.bytes:>13,}  {b.role:<10}  {block_words(b)}".rstrip() for b in blocks[:most]]
     rest = blocks[most:]
@@ -80,7 +81,7 @@ def lines(blocks: Iterable[Block], most: int = MOST_BLOCKS) -> list[str]:
 
 
 def block_words(block: Block) -> str:
-    """What a block is, and where it comes from, as far as that is known."""
+    """What a block is, and which operation made it, as far as that is known."""
     words = [block.name] * bool(block.name) + [shape_words(block.shape)] * bool(block.shape)
     if not block.name and block.op:
         words.append(f"made by {block.op}")

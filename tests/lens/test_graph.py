@@ -358,7 +358,7 @@ def test_folding_and_grouping_leave_the_data_complete():
     pairs = lens.graph(
         y, {"x": x}, group=lambda node: node.index // 26 if node.kind == "op" else None
     )
-    assert "[0: 26 nodes]" in str(pairs) and "[1: 24 nodes]" in str(pairs)
+    assert "[0: 26 nodes, saved 208 B]" in str(pairs) and "[1: 24 nodes, saved" in str(pairs)
     assert len(pairs.nodes) == 51
 
 

@@ -8,6 +8,8 @@ import functools
 import gc
 import sys
 import weakref
+from dataclasses import dataclass
+from threading import Barrier, Event, Thread
 
 import pytest
 import torch
@@ -16,8 +18,9 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
-from autograd_lens import _torch
 from autograd_lens.memory import recorder as memory_recorder
+from autograd_lens.memory.blocks import account
+from autograd_lens.memory.events import Change
 
 
 class Block(nn.Module):
@@ -99,9 +102,9 @@ def saved_by_hand(loss):
     return found
 
 
-def allocator(profile):
+def allocator(roots):
     """``(running total, change, name of the event above)`` of each allocation, in order of time."""
-    found, pending = [], [(root, "") for root in _torch.event_tree(profile)]
+    found, pending = [], [(root, "") for root in roots]
     while pending:
         event, above = pending.pop()
         if event.name == "[memory]":
@@ -113,11 +116,11 @@ def allocator(profile):
 
 @functools.cache
 def trained(name):
-    """A recorded step with Adam, the bytes that were alive at its ends, and the profile."""
+    """A recorded step with Adam, the bytes alive at its ends, and the allocator's events."""
     torch.manual_seed(0)
     model, x = MODELS[name]()
     optimizer = torch.optim.Adam(model.parameters())
-    live, profiles = {}, []
+    live, found = {}, []
 
     def step():
         loss = model(x)
@@ -129,10 +132,13 @@ def trained(name):
         return loss
 
     with pytest.MonkeyPatch.context() as patch:
-        plain = memory_recorder.stream
-        patch.setattr(
-            memory_recorder, "stream", lambda p, *a: (profiles.append(p), plain(p, *a))[1]
-        )
+        plain = memory_recorder.events_of
+
+        def watched(profile, *rest):
+            found.extend(allocator(profile.kineto_results.experimental_event_tree()))
+            return plain(profile, *rest)
+
+        patch.setattr(memory_recorder, "events_of", watched)
         recording = lens.record_memory(step)
     state = [value for values in optimizer.state.values() for value in values.values()]
     live["parameter"] = sum(storages(model.parameters()).values())
@@ -140,7 +146,7 @@ def trained(name):
     live["input"] = sum(storages([x]).values())
     live["gradient"] = sum(storages(p.grad for p in model.parameters()).values())
     live["optimizer"] = sum(storages(state).values())
-    return recording, live, profiles[0]
+    return recording, live, found
 
 
 every_model = pytest.mark.parametrize("name", MODELS)
@@ -174,8 +180,7 @@ def test_the_activation_curve_ends_at_zero_and_goes_down_in_the_backward(name):
 
 @every_model
 def test_every_event_and_the_peak_are_those_of_the_allocator(name):
-    recording, _, profile = trained(name)
-    events = allocator(profile)
+    recording, _, events = trained(name)
     base = sum(recording.base.values())
     start = events[0][0] - events[0][1]  # the allocator's total before the first event
     assert recording.series()[1:] == [base + total - start for total, _, _ in events]
@@ -284,7 +289,7 @@ def test_without_watching_older_memory_its_end_is_missed(monkeypatch):
     # At an address where the profiler has seen nothing: what it has seen end is given out first.
     several = [torch.zeros_like(w) for _ in range(50)]
     w.grad = several.pop()
-    monkeypatch.setattr(memory_recorder._Watch, "_gone", lambda *_: None)
+    monkeypatch.setattr(memory_recorder._Run, "_freed", lambda *_: None)
     assert lens.record_memory(step).end["gradient"] == 2 * SIZE, "counted twice"
 
 
@@ -553,10 +558,72 @@ def test_one_recording_at_a_time():
     inner()
 
 
+def test_a_profiler_in_another_thread_is_refused():
+    """PyTorch has one for the whole process, and crashes with two."""
+    runs, over = Event(), Event()
+
+    def other():
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+            runs.set()
+            over.wait()
+
+    thread = Thread(target=other)
+    thread.start()
+    runs.wait()
+    with pytest.raises(RuntimeError, match="a profiler runs in another thread"):
+        lens.record_memory(lambda: None)
+    over.set()
+    thread.join()
+    lens.record_memory(lambda: None)
+
+
 @pytest.mark.parametrize("fn", [torch.ones(2), None, 3, "step", [print]])
 def test_what_is_no_function_is_refused(fn):
-    with pytest.raises(TypeError, match=f"fn must be a function.*not {type(fn).__name__}"):
+    words = f"fn must be a function.*not {type(fn).__name__}; pass the function itself"
+    with pytest.raises(TypeError, match=words):
         lens.record_memory(fn)
+
+
+def needs_a_batch(batch, *, scale=1):
+    raise AssertionError("not to be called")
+
+
+def wrapped(*_):
+    """Stands for a decorator that brings the arguments along."""
+    return torch.ones(3)
+
+
+@pytest.mark.parametrize(
+    ("fn", "args", "options"),
+    [
+        (lambda: None, [torch.ones(2)], {}),
+        (needs_a_batch, [], {}),
+        (needs_a_batch, [1], {"sclae": 2}),
+        (functools.partial(needs_a_batch, 1), [2], {}),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(fn, args, options):
+    with pytest.raises(TypeError, match=r"can't be called with .* calls fn\(a, b=c\)"):
+        lens.record_memory(fn, *args, **options)
+    assert lens.record_memory(functools.wraps(needs_a_batch)(wrapped)).peak_bytes == 12
+
+
+def test_what_would_run_nothing_is_refused():
+    def steps():
+        yield torch.ones(2)
+
+    async def step():
+        return torch.ones(2)
+
+    for fn in (steps, step):
+        with pytest.raises(TypeError, match="fn must be a plain function"):
+            lens.record_memory(fn)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cpu:0", torch.device("cpu", 0)])
+def test_every_name_of_the_cpu(device):
+    recording = lens.record_memory(lambda: torch.ones(3), device=device)
+    assert (recording.device, recording.peak_bytes) == ("cpu", 12)
 
 
 @pytest.mark.parametrize(
@@ -669,7 +736,7 @@ def test_recordings_leave_no_finalizers_behind():
     lens.record_memory(step)
     gc.collect()
     assert len(weakref.finalize._registry) <= before
-    assert not [one for one in gc.get_objects() if type(one) is memory_recorder._Watch]
+    assert not [one for one in gc.get_objects() if type(one) is memory_recorder._Run]
 
 
 def test_the_end_of_an_older_graph_that_nothing_led_to():
@@ -828,8 +895,261 @@ def test_many_parameters_are_not_claimed_again_and_again(monkeypatch):
     roles, claimed = memory_recorder.Roles, []
     tensor = roles.tensor
     monkeypatch.setattr(
-        roles, "tensor", lambda self, role, *rest: claimed.append(role) or tensor(self, role, *rest)
+        roles,
+        "tensor",
+        lambda self, role, *rest: claimed.append(role[1]) or tensor(self, role, *rest),
     )
     y = [torch.ones(1, requires_grad=True) * 2 for _ in range(10)]
     lens.record_memory(lambda: [one.backward() for one in y], names=net)
     assert claimed.count("parameter") == 40 + 10
+
+
+# Roles by owner
+
+
+def test_indices_of_a_sparse_gradient_stay_the_callers():
+    embedding, tokens = nn.Embedding(1000, 3, sparse=True), torch.arange(100)
+
+    def step(tokens):
+        embedding(tokens).square().sum().backward()
+
+    for fn, args in ((step, [tokens]), (lambda: step(tokens), [])):
+        embedding.zero_grad()
+        step(tokens)
+        shared = storages([tokens, embedding.weight.grad._indices()])
+        assert len(shared) == 1, "else there is no question"
+        base = lens.record_memory(fn, *args).base
+        assert (base["input"], base["gradient"]) == (tokens.nbytes, 100 * 3 * 4)
+    embedding.zero_grad()
+    step(tokens)
+    assert lens.record_memory(lambda: None, names=embedding).base["gradient"] == (
+        tokens.nbytes + 100 * 3 * 4
+    ), "its own where nobody else is known"
+
+
+class Rotary(nn.Module):
+    """Tables as models have them: not registered, one of them made when it is first needed."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(4, 4)
+        self.table = torch.randn(100, 4)
+        self.masks = [torch.ones(8, 1), {"not searched": torch.ones(70)}]
+        self.pair = {"cos": torch.randn(9, 4)}
+        self.cache = None
+        self.last = None
+
+    def forward(self, x):
+        if self.cache is None:
+            self.cache = torch.randn(7, 4)
+        h = self.linear(x) * self.table[:8] * self.masks[0] * self.pair["cos"][:8]
+        self.last = h
+        return (h * self.cache.sum()).sum()
+
+
+@pytest.mark.parametrize("depth", [0, 1])
+def test_tensors_that_a_module_holds_as_attributes_are_buffers(depth):
+    model, x = Rotary(), torch.randn(8, 4)
+    tables, made = 100 * 16 + 8 * 4 + 9 * 16, 7 * 16
+    whole = nn.Sequential(nn.Sequential(model)) if depth else model
+    for before in (tables, tables + made):
+        recording = lens.record_memory(lambda: whole(x).backward())
+        assert (recording.base["buffer"], recording.end["buffer"]) == (before, tables + made)
+        assert recording.base["input"] == x.nbytes
+        assert recording.end["activation"] == 0
+    names = {block.name for block in recording.blocks if block.role == "buffer"}
+    place = "0.0." * depth
+    assert names == {place + of for of in ("table", "masks[0]", "pair['cos']", "cache")}
+
+
+def test_a_batch_that_a_module_holds_is_still_the_input():
+    model, x = Rotary(), torch.randn(8, 4)
+    model.batch = x
+    assert lens.record_memory(lambda x: model(x).backward(), x).base["input"] == x.nbytes
+
+
+def squared(x):
+    (x * x).sum().backward()
+
+
+@dataclass
+class Batch:
+    x: torch.Tensor
+
+
+GIVEN = {
+    "argument": lambda x: lens.record_memory(squared, x),
+    "by name": lambda x: lens.record_memory(squared, x=x),
+    "in a list": lambda x: lens.record_memory(lambda xs: squared(xs[0]), [x]),
+    "in a dataclass": lambda x: lens.record_memory(lambda batch: squared(batch.x), Batch(x)),
+    "by partial": lambda x: lens.record_memory(functools.partial(squared, x)),
+}
+
+
+@pytest.mark.parametrize("way", GIVEN)
+def test_a_leaf_that_was_given_is_an_input(way):
+    x = torch.ones(50, requires_grad=True)
+    recording = GIVEN[way](x)
+    assert (recording.base, recording.end["gradient"]) == (
+        {"input": 200, "gradient": 0, "temporary": 0},
+        200,
+    )
+    assert GIVEN[way](nn.Parameter(x)).base["parameter"] == 200
+
+
+def test_new_memory_of_a_given_leaf_is_an_input():
+    def step(x):
+        x.data = x.data * 2
+        squared(x)
+
+    recording = lens.record_memory(step, torch.ones(50, requires_grad=True))
+    assert recording.end["input"] == 200 and "parameter" not in recording.roles
+
+
+def test_a_leaf_that_fn_refers_to_is_a_parameter():
+    w = torch.ones(50, requires_grad=True)
+    assert lens.record_memory(lambda: squared(w)).base["parameter"] == 200
+
+
+def test_a_leaf_made_inside_is_kept_by_its_graph():
+    """As the points between real and generated ones are, of which a WGAN takes the gradient."""
+    model = nn.Linear(5, 1)
+
+    def penalty():
+        between = torch.rand(50, 5).requires_grad_()
+        (grad,) = torch.autograd.grad(model(between).sum(), between, create_graph=True)
+        grad.square().sum().backward()
+
+    recording = lens.record_memory(penalty)
+    assert recording.base["parameter"] == max(recording.series("parameter")) == 6 * 4
+    assert recording.phases[1].before["activation"] >= 50 * 5 * 4
+    assert recording.end["activation"] == 0
+
+
+def test_what_an_optimizer_trains_is_a_parameter():
+    def train(x):
+        made = torch.ones(30, requires_grad=True)
+        optimizer = torch.optim.SGD([x, made], lr=0.1)
+        (x.sum() * made).sum().backward()
+        optimizer.step()
+
+    recording = lens.record_memory(train, torch.ones(50, requires_grad=True))
+    trained = [block.bytes for block in recording.blocks if block.role == "parameter"]
+    assert trained == [200, 120] and "input" not in recording.roles
+
+
+# Other threads
+
+
+class Trainer:
+    def __init__(self, seed):
+        torch.manual_seed(seed)
+        self.model = nn.Sequential(nn.Linear(16, 32), nn.Tanh(), nn.Linear(32, 4))
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+        self.x = torch.randn(8, 16)
+
+    def step(self):
+        self.model(self.x).square().mean().backward()
+        self.optimizer.step()
+        self.optimizer.zero_grad()
+
+
+def test_another_thread_is_no_part_of_the_recording():
+    """One step of it at chosen moments: in our forward, in our backward and in our step."""
+    mine, passes = Trainer(0), []
+    mine.step()
+    alone = str(lens.record_memory(mine.step))
+
+    def train():
+        other = Trainer(len(passes))
+        other.model(other.x).square().mean().backward()
+        other.optimizer.step()
+        passes.append(other)  # with its gradients, which the recording might take for ours
+
+    def elsewhere(*_):
+        thread = Thread(target=train)
+        thread.start()
+        thread.join()
+
+    mine.model[1].register_forward_hook(elsewhere)
+    mine.model[1].register_full_backward_hook(elsewhere)
+    mine.optimizer.register_step_pre_hook(elsewhere)
+    assert str(lens.record_memory(mine.step)) == alone
+    assert len(passes) == 3
+
+
+def test_recordings_beside_threads_that_train():
+    """Beside busy threads, too: reading their graphs while they ran crashed the process."""
+    mine, over, begun = Trainer(0), Event(), Barrier(3)
+    mine.step()
+    alone = str(lens.record_memory(mine.step))
+
+    def train(other):
+        other.step()
+        begun.wait()
+        while not over.is_set():
+            other.step()
+        ended.append(other)
+
+    ended, others = [], [Trainer(1), Trainer(2)]
+    threads = [Thread(target=train, args=[other]) for other in others]
+    for thread in threads:
+        thread.start()
+    begun.wait()
+    beside = {str(lens.record_memory(mine.step)) for _ in range(20)}
+    over.set()
+    for thread in threads:
+        thread.join()
+    assert beside == {alone}
+    assert set(ended) == set(others), "no error in them"
+
+
+def test_memory_that_another_thread_freed_ends_when_its_address_is_used_again():
+    stream = [Change(64, 100, "aten::mm"), Change(64, 40, "aten::exp"), Change(64, -40, "")]
+    blocks = account(stream, {}, {}).blocks
+    assert [(b.bytes, b.born, b.died) for b in blocks] == [(100, 0, 1), (40, 2, 3)]
+
+
+# What a recording takes itself
+
+
+def deep_size(value, met):
+    """Bytes of an object and of all that it refers to, each counted once."""
+    if id(value) in met or isinstance(value, type):
+        return 0
+    met.add(id(value))
+    return sys.getsizeof(value) + sum(deep_size(one, met) for one in gc.get_referents(value))
+
+
+def test_samples_take_less_than_a_dict_of_roles_each():
+    recording, _, _ = trained("transformer")
+    assert len(recording.samples) > 500
+    peer = deep_size([sample.by_role for sample in recording.samples], set())
+    assert deep_size(recording.samples, set()) < 0.8 * peer
+    kept = deep_size([recording.samples, recording.blocks], set()) / len(recording.samples)
+    assert kept < 2 * peer / len(recording.samples)
+
+
+def test_the_profile_is_freed_as_it_is_read(monkeypatch):
+    plain, left = memory_recorder.events_of, []
+
+    def watched(profile, *rest):
+        events = plain(profile, *rest)
+        left.append(profile.kineto_results)
+        return events
+
+    monkeypatch.setattr(memory_recorder, "events_of", watched)
+    lens.record_memory(lambda: torch.ones(3))
+    assert left == [None]
+
+
+def test_what_a_run_needed_is_freed_without_the_collector():
+    net, x = small_net(), torch.randn(8, 16)
+    gc.collect()
+    gc.disable()
+    try:
+        lens.record_memory(lambda: net(x).mean().backward())
+        kinds = memory_recorder._Run, memory_recorder.Roles, torch.autograd.profiler.profile
+        assert not [one for one in gc.get_objects() if type(one) in kinds]
+    finally:
+        gc.enable()

@@ -7,8 +7,8 @@ import autograd_lens as lens
 from autograd_lens import _torch
 from autograd_lens.memory.blocks import account
 from autograd_lens.memory.cuda import requested, with_requested_sizes
-from autograd_lens.memory.events import Border, Change, Mark
-from autograd_lens.memory.roles import Claim
+from autograd_lens.memory.events import Change, Mark, PhaseBoundary
+from autograd_lens.memory.roles import SAVED, Claim
 
 # A snapshot's trace as torch.cuda.memory._snapshot()["device_traces"][0] has it: 100 and 40 bytes
 # asked for, of blocks of 512; a segment that the allocator gets and returns is no tensor's memory.
@@ -28,10 +28,10 @@ STREAM = [
     Change(4096, 512, "aten::mm"),
     Change(4608, 512, "aten::exp"),
     Mark(0),
-    Border("backward", True),
+    PhaseBoundary("backward", True),
     Change(4096, -512, "MmBackward0"),
     Change(4096, 512, "aten::mul"),
-    Border("backward", False),
+    PhaseBoundary("backward", False),
     Change(4096, -512, ""),
 ]
 EXACT = [100, 40, -100, 300, -300]
@@ -58,8 +58,16 @@ def test_a_history_that_does_not_fit_is_no_reason_to_guess():
             with_requested_sizes(STREAM, trace)
 
 
+def test_allocations_of_another_thread_at_the_same_addresses_are_refused():
+    theirs = [dict(TRACE[2], size=60), dict(TRACE[4], size=60)]
+    with pytest.raises(RuntimeError, match="another thread allocated CUDA memory"):
+        with_requested_sizes(STREAM, [TRACE[0], *theirs, *TRACE[1:]])
+    elsewhere = [dict(entry, addr=9999) for entry in theirs]
+    assert changes(with_requested_sizes(STREAM, [*elsewhere, *TRACE])) == EXACT
+
+
 def test_from_a_trace_to_roles():
-    claims = {4096: Claim("activation", 100, "MmBackward0.self", (25,), torch.float32)}
+    claims = {4096: Claim(*SAVED, 100, "MmBackward0.self", (25,), torch.float32)}
     found = account(with_requested_sizes(STREAM, TRACE), {0: claims}, {})
     assert [(b.role, b.bytes, b.born, b.died) for b in found.blocks] == [
         ("activation", 100, 0, 2),
