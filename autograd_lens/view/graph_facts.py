@@ -47,7 +47,10 @@ def facts(graph: GradGraph, node: Node, detailed: bool) -> list[Fact]:
         return _leaf(node)
     found = _outputs(node)
     if detailed:
-        found += [_fact("formula", words) for words in formula_words(graph, node)]
+        found += [
+            Fact("formula", f"gradient of {words}", clip(words, 40))
+            for words in formula_words(graph, node)
+        ]
         found += [_fact("attribute", f"{name} = {text}") for name, text in _attributes(node)]
     found += [
         Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), place, saved)
