@@ -113,3 +113,47 @@ def test_keys_are_listed_in_order():
     )
     assert said({"a": 1, "c": 1, "b": 1}, {"a": 1}) == ("wrong length", "with 'b', 'c' too many")
     assert said({}, {"b": 1, "a": 1}) == ("wrong length", "without 'a', 'b'")
+
+
+def test_an_infinity_makes_no_other_element_close():
+    assert said(T([float("inf"), 1e-3 + 5e-7]), T([float("inf"), 1e-3]))[0] == "differs"
+    assert said(T([float("inf"), 0.0]), T([float("inf"), 1e-30]))[0] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "detail"),
+    [
+        (1, "at [0] (1 of 5 elements)"),
+        (2, "at [0], [1] (2 of 5 elements)"),
+        (3, "at [0], [1], [2] (3 of 5 elements)"),
+        (4, "at [0], [1], [2], … (4 of 5 elements)"),
+    ],
+)
+def test_three_places_are_told(wrong, detail):
+    actual = torch.zeros(5)
+    actual[:wrong] = 1
+    assert said(actual, torch.zeros(5)) == ("differs", detail)
+
+
+def test_of_a_close_tensor_there_is_nothing_to_say():
+    assert said(T([1.0 + 2e-7]), T([1.0])) == ("close", "")
+
+
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged], ids=str)
+def test_nested_tensors_are_compared_part_by_part(layout):
+    def nested(*parts):
+        return torch.nested.nested_tensor([T(part) for part in parts], layout=layout)
+
+    expected = nested([1.0, 2.0], [3.0])
+    assert said(nested([1.0, 2.0], [3.0]), expected) == ("exact", "")
+    assert said(nested([1.0, 2.0], [4.0]), expected) == (
+        "differs",
+        "[1]: at [0] (1 of 1 elements)",
+    )
+    assert said(nested([1.0], [3.0]), expected)[0] == "wrong shape"
+
+
+def test_a_verdict_has_the_name_of_its_answer():
+    for actual in (1, 2, ...):
+        assert lens.check("slope", actual, 1).name == "slope"
+    assert str(lens.check("slope", ..., 1)) == "… slope: not answered yet"
