@@ -58,15 +58,11 @@ def test_gradients_are_those_of_a_plain_backward(make):
     checks.shows_itself(view, *(f"step {step.number}  {step.label}" for step in ends))
 
 
-AFTER_THE_END = "a step whose node still holds something gets the bytes that are held at the end"
-LEFT_ON_CTX = pytest.mark.xfail(strict=True, reason=AFTER_THE_END)
-
-
 @pytest.mark.parametrize(
     "make",
     [
         *(
-            pytest.param(make, id=name, marks=[LEFT_ON_CTX] if "reentrant" in name else [])
+            pytest.param(make, id=name)
             for name, make in CORPUS.items()
             if name != "checkpointed"  # its hooks pack what it saves; no node shows the bytes
         ),
@@ -90,7 +86,6 @@ class KeepsOnCtx(torch.autograd.Function):
         return g * 2
 
 
-@LEFT_ON_CTX
 def test_what_ctx_keeps_is_held_after_its_step_too():
     x = torch.randn(3, requires_grad=True)
     view = lens.record_backward(KeepsOnCtx.apply(x.exp()).sum(), names={"x": x})

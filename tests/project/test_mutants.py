@@ -23,7 +23,7 @@ def test_what_is_configured_is_there():
     """A glob that finds nothing would leave a module out in silence after it is renamed."""
     settings = mutants.configured()
     modules, tests = (mutants.paths(settings[key]) for key in ("modules", "tests"))
-    assert "autograd_lens/check.py" in modules and "tests/lens/test_check.py" in tests
+    assert "autograd_lens/verdict.py" in modules and "tests/lens/test_check.py" in tests
     assert all(path.startswith("autograd_lens/") for path in modules)
     assert all(path.startswith("tests/lens/test_") for path in tests)
 
@@ -50,7 +50,7 @@ def test_the_copy_is_whole_and_no_configuration_hides_ours(tmp_path, monkeypatch
     monkeypatch.setattr(mutants, "WORK", tmp_path / "work")
     (tmp_path / "work").mkdir()
     (tmp_path / "work" / "old").touch()
-    mutants.prepare(["autograd_lens/check.py"], ["tests/lens/test_check.py"])
+    mutants.prepare(["autograd_lens/verdict.py"], ["tests/lens/test_check.py"])
     copied = {path.name for path in (tmp_path / "work").iterdir()}
     assert {"autograd_lens", "tests", "tools", "conftest.py", "setup.cfg"} <= copied
     assert "old" not in copied
