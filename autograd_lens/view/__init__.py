@@ -4,6 +4,7 @@
 ``figure``              the intermediate form: title, choices, frames, their texts
 ``theme``               the one place for colours, and how an SVG follows the theme
 ``dot``                 pictures laid out by Graphviz
+``tables``              tables as text, and as pictures of Graphviz
 ``html``                a figure as self-contained HTML (``figure.css``, ``player.js``)
 ``live``                a figure as ipywidgets
 ``bundle``              what a notebook gets, and files

@@ -9,6 +9,7 @@ from typing import Any
 from ..charts import MOST_LINES, Chart, ChartDrawing
 from .figure import Figure, Frame
 from .plot import Plot, label_ticks
+from .tables import text_table
 from .text import clip
 from .theme import light
 
@@ -64,10 +65,8 @@ def table(chart: Chart) -> str:
         for again in range(max(map(len, cells))):  # a line may come back to the same x
             ys = (number(c[again], digits) if again < len(c) else "" for c in cells)
             rows.append([number(x, 6), *ys])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.rjust, row, widths)).rstrip() for row in rows)
     head = f"{chart.y}:" if len(chart.lines) > 1 or chart.lines[0].label != chart.y else ""
-    return "\n".join([head] * bool(head) + list(lines))
+    return "\n".join([head] * bool(head) + [text_table(rows, range(len(rows[0])))])
 
 
 def number(value: float, digits: int) -> str:

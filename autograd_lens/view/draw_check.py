@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..verdict import Check
 from .dot import DotPicture
 from .figure import Figure, Frame
-from .theme import FONT, light
+from .tables import cell, document, node, table, words
 
 MOST = 16
 """Rows and columns of the picture; what is beyond is cut off."""
@@ -25,18 +25,12 @@ def grid(check: Check) -> str:
     """DOT source of the elements, each with a mark: colour never stands alone."""
     rows = []
     for row in check.wrong[:MOST]:
-        cells = "".join(_cell(wrong) for wrong in row[:MOST])
-        more = '<TD BORDER="0">…</TD>' if len(row) > MOST else ""
-        rows.append(f"<TR>{cells}{more}</TR>")
-    return (
-        f'digraph {{ bgcolor=transparent node [shape=plain fontname="{FONT}" fontsize=12 '
-        f'fontcolor="{light("ink")}"] node0 [id=node0 class="check" label=<<TABLE BORDER="0" '
-        f'CELLBORDER="1" CELLSPACING="2" COLOR="{light("line")}">{"".join(rows)}</TABLE>>] }}'
-    )
+        more = [cell("…", border=0)] if len(row) > MOST else []
+        rows.append([*map(_element, row[:MOST]), *more])
+    elements = table(rows, cellborder=1, cellspacing=2, color="line")
+    return document(node(0, "check", elements), fontsize=12)
 
 
-def _cell(wrong: bool) -> str:
+def _element(wrong: bool) -> str:
     role, mark = ("error", "✗") if wrong else ("done", "✓")
-    colour = light(role)
-    paint = f'COLOR="{colour}" BGCOLOR="{light(role + "-fill")}"'
-    return f'<TD WIDTH="26" HEIGHT="22" {paint}><FONT COLOR="{colour}">{mark}</FONT></TD>'
+    return cell(words(mark, color=role), width=26, height=22, color=role, bgcolor=f"{role}-fill")

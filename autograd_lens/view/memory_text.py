@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from ..memory.blocks import Block
 from ..memory.recording import MemoryRecording, Phase
+from .tables import text_table
 from .text import count, shape_words
 
 MOST_PHASES = 12
@@ -56,13 +57,7 @@ def table(recording: MemoryRecording) -> str:
         else:
             rows.append(_row(phase.name, phase.after, roles))
     rows.append(_row("at the peak", recording.peak.by_role, roles))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])],
-        ).rstrip()
-        for row in rows
-    )
+    return text_table(rows, range(1, len(rows[0])))
 
 
 def _row(name: str, by_role: dict[str, int], roles: list[str]) -> list[str]:

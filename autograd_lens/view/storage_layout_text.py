@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from ..layouts.layout import Index, StorageLayout, TensorLayout
 from ..layouts.readers import Readers
-from .text import count, shape_words
+from .tables import text_table
+from .text import count, indent, shape_words
 
 CELLS = 48
 """Cells of one storage in a picture."""
@@ -133,8 +134,7 @@ def text(layout: StorageLayout, shown: list[list[Cell]]) -> str:
         total = count(storage.cells, "cell")
         lines.append(f"storage {number}: {total} of {unit}{cut(layout, number)}")
         rows = _rows(layout, number, cells)
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines += ["  " + "  ".join(map(str.rjust, row, widths)) for row in rows]
+        lines.append(indent(text_table(rows, range(len(rows[0]))), 2))
     return "\n".join(lines)
 
 
