@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..charts import MOST_LINES, Chart, ChartDrawing
+from ..charts import MOST_LINES, Chart, ChartDrawing, Line
 from .figure import Figure, Frame
 from .plot import Plot, label_ticks
 from .tables import text_table
-from .text import clip
+from .text import short_name, short_title
 from .theme import light
 
 # Colour and marker of each line: a colour never stands alone.
@@ -25,7 +25,10 @@ LOOKS = (
 assert len(LOOKS) == MOST_LINES
 
 WIDE = 50
-"""Characters that fit over the axes."""
+"""Characters that fit over the axes, and below them."""
+
+HIGH = 40
+"""Characters that fit beside the axes."""
 
 LOGARITHMIC = {
     "": "",
@@ -37,10 +40,19 @@ LOGARITHMIC = {
 
 def figure(chart: Chart) -> Figure:
     """Return the figure of ``chart``: one frame."""
+    chart = _with_short_names(chart)
     return Figure(
         chart.title,
         lambda: Frame(table(chart), lambda: ChartPlot(chart, chart.drawing), caption=words(chart)),
     )
+
+
+def _with_short_names(chart: Chart) -> Chart:
+    lines = tuple(Line(short_name(line.label, WIDE), line.points) for line in chart.lines)
+    x, y = short_name(chart.x, WIDE), short_name(chart.y, HIGH)
+    default = chart.title == f"{chart.y} against {chart.x}"
+    title = f"{y} against {x}" if default else short_title(chart.title)
+    return replace(chart, title=title, lines=lines, x=x, y=y)
 
 
 def words(chart: Chart) -> str:
@@ -94,7 +106,7 @@ class ChartPlot(Plot):
                 *zip(*line.points, strict=True),
                 color=light(role),
                 marker=marker,
-                label=clip(line.label, WIDE),
+                label=line.label,
                 gid=f"line-{place}",
                 clip_on=False,
             )
@@ -103,7 +115,7 @@ class ChartPlot(Plot):
             label_ticks(axis, name in drawing.log)
         if len(chart.lines) > 1:
             # Beside the axes, so that it never lies on a line.
-            longest = max(len(clip(line.label, WIDE)) for line in chart.lines)
+            longest = max(len(line.label) for line in chart.lines)
             columns = max(1, min(3, WIDE // (longest + 6)))
             axes.figure.legend(
                 handles=axes.lines,

@@ -6,6 +6,7 @@ from ..verdict import Check
 from .dot import DotPicture
 from .figure import Figure, Frame
 from .tables import cell, document, node, table, words
+from .text import short_title
 
 MOST = 16
 """Rows and columns of the picture; what is beyond is cut off."""
@@ -14,11 +15,12 @@ MOST = 16
 def figure(check: Check) -> Figure:
     """Return the figure of a verdict: one frame, with a grid of elements if some are wrong."""
     mark = "✓" if check.ok else "…" if check.verdict == "not answered yet" else "✗"
-    words = f"{mark} {check.name}: {check.verdict}" + (f", {check.detail}" if check.detail else "")
+    name = short_title(check.name)
+    said = f"{mark} {name}: {check.verdict}" + (f", {check.detail}" if check.detail else "")
     paint = (lambda: DotPicture(grid(check))) if check.wrong else None
     legend = {"done": "right", "error": "wrong"} if check.wrong else {}
-    caption = words if paint else ""
-    return Figure(f"Check: {check.name}", lambda: Frame(words, paint, caption=caption), (), legend)
+    caption = said if paint else ""
+    return Figure(f"Check: {name}", lambda: Frame(said, paint, caption=caption), (), legend)
 
 
 def grid(check: Check) -> str:

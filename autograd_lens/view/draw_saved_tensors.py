@@ -8,7 +8,7 @@ from ..saving.record import ROLES, SavedTensor
 from .dot import DotPicture
 from .figure import Figure, Frame
 from .tables import cell, document, node, table, text_table, words
-from .text import clip, count, shape_words, short_bytes
+from .text import clip, count, shape_words, short_bytes, short_name, short_title
 
 MOST_ROWS = 24
 """Rows of a table; what is beyond is folded into one line, with its bytes."""
@@ -62,14 +62,15 @@ def row_texts(ledger: SavedTensors) -> list[list[str]]:
 
 def _texts(entry: SavedTensor, seen: dict[int, SavedTensor]) -> list[str]:
     node = f"{entry.node} {clip(entry.label, 32)}"
+    field = short_name(entry.field, 36)
     if entry.freed:
-        return [node, entry.field, "freed", "", "", "", "", ""]
-    shape = f"packed as {entry.kind}" if entry.packed else shape_words(entry.shape)
+        return [node, field, "freed", "", "", "", "", ""]
+    shape = f"packed as {short_name(entry.kind, 40)}" if entry.packed else shape_words(entry.shape)
     if entry.dtype is not None:
         shape += " " + str(entry.dtype).removeprefix("torch.")
     versions = ["" if v is None else str(v) for v in (entry.saved_version, entry.version)]
     size = f"{entry.bytes:,}"
-    return [node, entry.field, shape, size, entry.role or "", *versions, _note(entry, seen)]
+    return [node, field, shape, size, entry.role or "", *versions, _note(entry, seen)]
 
 
 def _note(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
@@ -78,12 +79,12 @@ def _note(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
     if entry.stale:
         notes.append("CHANGED: this node will raise")
     if entry.owner:
-        notes.append(clip(entry.owner, 40))
+        notes.append(short_name(entry.owner, 40))
     if entry.storage_bytes != entry.bytes:
         notes.append(f"keeps {entry.storage_bytes:,} B alive")
     shared = [seen[number] for number in entry.storages if number in seen]
     if shared and not entry.owner:
-        notes.append(f"same storage as {shared[0].node} {shared[0].field}")
+        notes.append(f"same storage as {shared[0].node} {short_name(shared[0].field, 36)}")
     return ", ".join(notes)
 
 
@@ -103,7 +104,7 @@ def _below(ledger: SavedTensors) -> list[str]:
     for (name, recorded), nodes in list(opaque.items())[:4]:
         which = ", ".join(map(str, nodes[:6])) + (", …" if len(nodes) > 6 else "")
         what = "as recorded" if recorded else "shows nothing of what it saved"
-        lines.append(f"opaque: {name} (node {which}) {what}")
+        lines.append(f"opaque: {short_name(name)} (node {which}) {what}")
     if ledger.short_by is None:
         hint = "; lens.record_saved() can count that"
         unseen = [one for one in ledger.opaque if not one.recorded]
@@ -152,7 +153,7 @@ def groups_figure(groups: SavedGroups) -> Figure:
     occurring = {role for group in groups.groups for role in group.by_role}
     paint = (lambda: DotPicture(groups_source(groups), centred=False)) if groups.groups else None
     return Figure(
-        title=f"Saved bytes by {groups.title}",
+        title=f"Saved bytes by {short_title(groups.title)}",
         draw=lambda: Frame(groups_text(groups), paint, caption=groups_head(groups)),
         legend={COLOURS[role]: role for role in ROLES if role in occurring},
         head=groups_head(groups),
@@ -173,7 +174,7 @@ GROUP_HEADINGS = ("entries", "bytes", "shared", "roles")
 def _group_texts(groups: SavedGroups) -> list[list[str]]:
     return [
         [
-            clip(group.key, 44),
+            short_name(group.key, 44),
             f"{group.entries:,}",
             f"{group.bytes:,}",
             f"{group.shared_bytes:,}" if group.shared_bytes else "",
@@ -192,7 +193,7 @@ def _groups_below(groups: SavedGroups) -> list[str]:
 
 def groups_text(groups: SavedGroups) -> str:
     """One line per group."""
-    rows = [(groups.title, *GROUP_HEADINGS), *_group_texts(groups)]
+    rows = [(short_name(groups.title, 44), *GROUP_HEADINGS), *_group_texts(groups)]
     return "\n".join([text_table(rows, {1, 2, 3}), *_groups_below(groups)])
 
 
@@ -200,7 +201,7 @@ def groups_source(groups: SavedGroups) -> str:
     """DOT source of the bars; a bar has a piece for each role."""
     shown = groups.groups[:MOST_ROWS]
     largest = max((group.bytes for group in shown), default=0)
-    headings = (groups.title, "bytes", "", "entries", "shared", "roles")
+    headings = (short_name(groups.title, 44), "bytes", "", "entries", "shared", "roles")
     rows = [[_heading(text) for text in headings]]
     for group, texts in zip(shown, _group_texts(groups), strict=True):
         parts = [(COLOURS[role], size) for role, size in group.by_role.items()]

@@ -24,7 +24,7 @@ from .storage_layout_text import (
     text,
 )
 from .tables import cell, document, node, table, words
-from .text import count, shape_words
+from .text import count, shape_words, short_name
 from .theme import COLOURS
 
 ROLES = ("forward", "parameter", "done", "saved", "muted")
@@ -36,7 +36,9 @@ SIDE = 8
 
 def figure(layout: StorageLayout) -> Figure:
     """Return the figure: one frame."""
-    roles = {role(k): tensor.name for k, tensor in enumerate(layout.tensors[: len(ROLES)])}
+    roles = {
+        role(k): short_name(tensor.name) for k, tensor in enumerate(layout.tensors[: len(ROLES)])
+    }
     shown = all_shown(layout)
     in_strips = (found for cells in shown for cell in cells for found in cell.readers.values())
     if any(map(is_shared, chain(in_strips, *map(_in_grid, layout.tensors)))):
@@ -114,7 +116,7 @@ def _strip(layout: StorageLayout, storage: int, cells: list[Cell]) -> tuple[str,
         line = cells[first : first + long]
         rows.append([_plain("cell", 9), *(_framed(str(one.number), "muted") for one in line)])
         for k in who:
-            marks = [_plain(layout.tensors[k].name, 9)]
+            marks = [_plain(short_name(layout.tensors[k].name, 32), 9)]
             for one in line:
                 colour = "error" if is_shared(one.readers[k]) else role(k)
                 word = readers_word(one.readers[k])
@@ -127,7 +129,8 @@ def _grid(layout: StorageLayout, number: int) -> tuple[str, str]:
     """The indices of one tensor: planes of the last two dimensions, in rows and columns."""
     tensor = layout.tensors[number]
     outer = (1, 1, *tensor.shape)[-4:-2] if len(tensor.shape) > 2 else (1, 1)
-    title = f"{tensor.name}  {shape_words(tensor.shape)}, strides {shape_words(tensor.stride)}"
+    name = short_name(tensor.name)
+    title = f"{name}  {shape_words(tensor.shape)}, strides {shape_words(tensor.stride)}"
     if tensor.begins:
         title += f", from cell {layout.cells_at(0, number).start}"
     title += f", read {tensor.reads}" * bool(tensor.reads)

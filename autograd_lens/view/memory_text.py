@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from ..memory.blocks import Block
 from ..memory.recording import MemoryRecording, Phase
 from .tables import text_table
-from .text import count, shape_words
+from .text import count, shape_words, short_name
 
 MOST_PHASES = 12
 """Number of phases in the table. Of more, it shows the first and the last ones."""
@@ -77,7 +77,9 @@ def lines(blocks: Iterable[Block], most: int = MOST_BLOCKS) -> list[str]:
 
 def block_words(block: Block) -> str:
     """What a block is, and which operation made it, as far as that is known."""
-    words = [block.name] * bool(block.name) + [shape_words(block.shape)] * bool(block.shape)
+    words = [short_name(block.name)] * bool(block.name) + [shape_words(block.shape)] * bool(
+        block.shape
+    )
     if not block.name and block.op:
         words.append(f"made by {block.op}")
     return " ".join(words)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ..layouts.layout import Index, StorageLayout, TensorLayout
 from ..layouts.readers import Readers
 from .tables import text_table
-from .text import count, indent, shape_words
+from .text import count, indent, shape_words, short_name
 
 CELLS = 48
 """Cells of one storage in a picture."""
@@ -80,7 +80,7 @@ def describe(layout: StorageLayout, number: int) -> str:
     tensor = layout.tensors[number]
     order = " and ".join(tensor.formats) if tensor.formats else "not contiguous"
     head = (
-        f"{tensor.name}: {tensor.dtype} {shape_words(tensor.shape)}, strides "
+        f"{short_name(tensor.name)}: {tensor.dtype} {shape_words(tensor.shape)}, strides "
         f"{shape_words(tensor.stride)}, offset {tensor.storage_offset}, {order}"
     )
     if tensor.begins:
@@ -149,7 +149,7 @@ def _rows(layout: StorageLayout, storage: int, cells: list[Cell]) -> list[list[s
     values = _values(layout, storage, cells)
     several = len({layout.tensors[k].dtype for k in who}) > 1
     heads = [f"value as {dtype}" if several else "value" for dtype in values]
-    rows = [["cell", *heads, *(layout.tensors[k].name for k in who)]]
+    rows = [["cell", *heads, *(short_name(layout.tensors[k].name) for k in who)]]
     for cell in cells:
         held = (column.get(cell.number, "-") for column in values.values())
         reads = (readers_word(cell.readers[k]) or "-" for k in who)

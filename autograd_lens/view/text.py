@@ -28,6 +28,22 @@ def clip(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
 
 
+def short_name(name: str, width: int = 60) -> str:
+    """A name as it is shown: a long one without its middle.
+
+    The names of one model often begin alike, and differ at their end.
+    """
+    if len(name) <= width:
+        return name
+    end = width // 3
+    return f"{name[: width - end - 1]}…{name[-end:]}"
+
+
+def short_title(title: str) -> str:
+    """A title as it is shown; a title may be a sentence."""
+    return short_name(title, 120)
+
+
 def indent(text: str, by: int) -> str:
     """``text`` with every line moved right by ``by`` blanks."""
     return "\n".join(" " * by + line for line in text.splitlines())
