@@ -19,11 +19,15 @@ from .theme import FONT, light
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A filled polygon; ``fill`` and ``edge`` are roles of the theme."""
+    """A filled polygon; ``fill`` and ``edge`` are roles of the theme.
+
+    One with a ``name`` carries it as ``data-lens`` and ``class``.
+    """
 
     points: tuple[tuple[float, float], ...]
     fill: str
     edge: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,32 @@ class Spot:
     name: str
     title: str
     shape: str = "circle"
+
+
+def box(
+    at: tuple[float, float], size: tuple[float, float], fill: str, edge: str, name: str = ""
+) -> Area:
+    """A box of ``size``; ``at`` is the middle of its left side."""
+    (x, y), (width, height) = at, size
+    low, high = y - height / 2, y + height / 2
+    return Area(((x, low), (x + width, low), (x + width, high), (x, high)), fill, edge, name)
+
+
+def width_of(text: str, size: float = 9.0) -> float:
+    """How wide a text of this size is at most, in points.
+
+    The page chooses the font, so a box around a text has to have room for a wide one.
+    """
+    return size * sum(map(_share, printable(text)))
+
+
+def _share(character: str) -> float:
+    """The width of a character as a share of the size of its font."""
+    if character in " .,:;'|!ijlI()[]{}":
+        return 0.4
+    if character in "mwMW@%" or not character.isascii():
+        return 1.0
+    return 0.64 if character.islower() or character.isdigit() else 0.84
 
 
 Mark = Area | Stroke | Words | Spot
@@ -99,7 +129,8 @@ def _written(mark: Mark) -> str:
     if isinstance(mark, Area):
         (x, y), *rest = mark.points
         path = f"M{x:.1f} {y:.1f}" + "".join(f"L{a:.1f} {b:.1f}" for a, b in rest)
-        return f'<path d="{path}z" fill="{light(mark.fill)}" stroke="{light(mark.edge)}"/>'
+        named = f' data-lens="{mark.name}" class="{mark.name}"' if mark.name else ""
+        return f'<path{named} d="{path}z" fill="{light(mark.fill)}" stroke="{light(mark.edge)}"/>'
     if isinstance(mark, Stroke):
         dashes = ' stroke-dasharray="3 2"' * mark.dashed
         (x1, y1), (x2, y2) = mark.start, mark.end
