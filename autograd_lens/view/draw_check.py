@@ -1,4 +1,4 @@
-"""The picture of a verdict: for a tensor that differs, where."""
+"""The picture of a verdict: which elements of a tensor are wrong."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .tables import cell, document, node, table, words
 from .text import short_title
 
 MOST = 16
-"""Rows and columns of the picture; what is beyond is cut off."""
+"""Number of rows and of columns in the picture. The rest is cut off."""
 
 
 def figure(check: Check) -> Figure:
@@ -24,7 +24,7 @@ def figure(check: Check) -> Figure:
 
 
 def grid(check: Check) -> str:
-    """DOT source of the elements, each with a mark: colour never stands alone."""
+    """DOT source of the elements. Each has a mark, because colour never stands alone."""
     rows = []
     for row in check.wrong[:MOST]:
         more = [cell("…", border=0)] if len(row) > MOST else []

@@ -11,13 +11,13 @@ from .tables import cell, document, node, table, text_table, words
 from .text import clip, count, shape_words, short_bytes, short_name, short_title
 
 MOST_ROWS = 24
-"""Rows of a table; what is beyond is folded into one line, with its bytes."""
+"""Number of rows in a table. One line sums up the rest."""
 
 COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "done", "input": "forward"}
-"""The role in the theme of each role of a storage."""
+"""For each role of a storage, its role in the theme."""
 
 BAR = 64
-"""Points that the longest bar takes."""
+"""Length of the longest bar, in points."""
 
 
 def figure(ledger: SavedTensors) -> Figure:
@@ -74,7 +74,7 @@ def _texts(entry: SavedTensor, seen: dict[int, SavedTensor]) -> list[str]:
 
 
 def _note(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
-    """Whose memory it is, how much of it is kept alive, and with whom it is shared."""
+    """Whose memory it is, how much it keeps alive, and which entry shares it."""
     notes = []
     if entry.stale:
         notes.append("CHANGED: this node will raise")
@@ -89,7 +89,7 @@ def _note(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
 
 
 def _below(ledger: SavedTensors) -> list[str]:
-    """What stands below the table: what was folded, and what can't be seen."""
+    """The lines below the table: the rows that are left out, and the nodes that can't be seen."""
     lines = []
     rest = ledger.entries[MOST_ROWS:]
     if rest:
@@ -116,7 +116,7 @@ def _below(ledger: SavedTensors) -> list[str]:
 
 
 def text(ledger: SavedTensors) -> str:
-    """One row per entry, the rest folded."""
+    """A table with one row per entry, and the lines below it."""
     rows = row_texts(ledger)
     if not rows and not ledger.opaque:
         return "no node saved a tensor"
@@ -124,9 +124,9 @@ def text(ledger: SavedTensors) -> str:
 
 
 def source(ledger: SavedTensors) -> str:
-    """DOT source of the table: a bar beside each row, as long as the bytes it keeps alive.
+    """DOT source of the table. A bar in each row shows the bytes that it keeps alive.
 
-    What a phone shows without scrolling comes first: which tensor, its versions, how much.
+    The first columns are those that a phone shows without scrolling: tensor, versions, bytes.
     """
     shown = ledger.entries[:MOST_ROWS]
     largest = max((entry.storage_bytes for entry in shown), default=0)
@@ -161,7 +161,7 @@ def groups_figure(groups: SavedGroups) -> Figure:
 
 
 def groups_head(groups: SavedGroups) -> str:
-    """The whole, and that groups may share."""
+    """The total. A storage that several groups share counts in each."""
     line = f"{groups.total_bytes:,} B in {count(len(groups.groups), 'group')}"
     if any(group.shared_bytes for group in groups.groups):
         line += "; what several groups share counts in each"
@@ -198,7 +198,7 @@ def groups_text(groups: SavedGroups) -> str:
 
 
 def groups_source(groups: SavedGroups) -> str:
-    """DOT source of the bars; a bar has a piece for each role."""
+    """DOT source of the bars. A bar has a piece for each role."""
     shown = groups.groups[:MOST_ROWS]
     largest = max((group.bytes for group in shown), default=0)
     headings = (short_name(groups.title, 44), "bytes", "", "entries", "shared", "roles")
@@ -229,7 +229,7 @@ def _cell(text: str, colour: str = "ink", align: str = "LEFT", span: int | None 
 
 
 def _bar(parts: list[tuple[str, int]], largest: int) -> str:
-    """A cell with a bar; every part that is not empty can be seen."""
+    """A cell with a bar. Every part with bytes is wide enough to be seen."""
     pieces = [(role, max(2, round(BAR * size / largest))) for role, size in parts if size]
     if not pieces:
         return cell()
@@ -237,6 +237,6 @@ def _bar(parts: list[tuple[str, int]], largest: int) -> str:
         cell(fixedsize="TRUE", width=width, height=9, border=1, color=role, bgcolor=f"{role}-fill")
         for role, width in pieces
     ]
-    rest = BAR + 6 - sum(width for _, width in pieces)  # without it the bar stands in the middle
+    rest = BAR + 6 - sum(width for _, width in pieces)  # keeps the bar at the left
     cells.append(cell(fixedsize="TRUE", width=max(1, rest), height=9))
     return cell(table([cells], cellborder=0, cellspacing=0, cellpadding=0), align="LEFT")

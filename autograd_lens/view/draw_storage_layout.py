@@ -1,7 +1,7 @@
-"""The figure of a storage layout: a strip of cells above, the grid of each tensor's indices below.
+"""The figure of a storage layout: a strip of cells, and below it a grid for each tensor.
 
-In the strip each tensor has a row that says which of its indices reads a cell; in its grid each
-index says which cell it reads. Large storages and large tensors are cut to what can be read.
+The strip has a row for each tensor, which says by which index the tensor reads a cell. The grid of
+a tensor says for each index which cell it reads. Only a part of a large storage or tensor is shown.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from .text import count, shape_words, short_name
 from .theme import COLOURS
 
 ROLES = ("forward", "parameter", "done", "saved", "muted")
-"""Colours of the tensors, in their order; more tensors than colours start again."""
+"""Colours of the tensors, in their order. After the last colour comes the first one again."""
 
 SIDE = 8
-"""Indices of one dimension in a grid; of the outer dimensions, half as many."""
+"""Number of indices of a dimension in a grid. Of the outer dimensions it shows half as many."""
 
 
 def figure(layout: StorageLayout) -> Figure:
@@ -55,7 +55,10 @@ def figure(layout: StorageLayout) -> Figure:
 
 
 def _in_grid(tensor: TensorLayout) -> Iterator[Readers]:
-    """For each index that its grid shows, all that read the same element, if there can be two."""
+    """For each index in the grid, all indices that read the same element.
+
+    Empty for a tensor whose indices all read different elements.
+    """
     if tensor.overlaps is not False:
         most = (SIDE // 2, SIDE // 2, SIDE, SIDE)[4 - len(tensor.shape) :]
         for index in product(*(range(min(n, m)) for n, m in zip(tensor.shape, most, strict=True))):
@@ -68,7 +71,7 @@ def role(number: int) -> str:
 
 
 def source(layout: StorageLayout, shown: list[list[Cell]]) -> str:
-    """The picture in DOT: strips, then grids, one below the other."""
+    """DOT source of the picture: the strips, and below them the grids."""
     blocks = [_strip(layout, number, cells) for number, cells in enumerate(shown)]
     blocks += [_grid(layout, number) for number in range(len(layout.tensors))]
     nodes = [node(k, kind, content) for k, (kind, content) in enumerate(blocks)]
@@ -126,7 +129,7 @@ def _strip(layout: StorageLayout, storage: int, cells: list[Cell]) -> tuple[str,
 
 
 def _grid(layout: StorageLayout, number: int) -> tuple[str, str]:
-    """The indices of one tensor: planes of the last two dimensions, in rows and columns."""
+    """The grid of one tensor. Each plane of its last two dimensions is a table of its own."""
     tensor = layout.tensors[number]
     outer = (1, 1, *tensor.shape)[-4:-2] if len(tensor.shape) > 2 else (1, 1)
     name = short_name(tensor.name)
@@ -152,7 +155,7 @@ def _grid(layout: StorageLayout, number: int) -> tuple[str, str]:
 
 
 class _Planes:
-    """The planes of one tensor: each index with its value, where it is known, and its element."""
+    """The planes of one tensor. Each index shows its value, if it is known, and its element."""
 
     def __init__(self, tensor: TensorLayout, number: int):
         self.tensor = tensor
@@ -175,7 +178,7 @@ class _Planes:
         return _table(rows)
 
     def element(self, index: Index) -> str:
-        """One index; a question mark where its element lies beyond the end of the storage."""
+        """The cell of one index. A question mark says that the storage ends before its element."""
         offset = self.tensor.offset_of(index)
         inside = offset < self.tensor.held
         colour = "error" if is_shared(self.readers_at(offset)) else self.role

@@ -1,8 +1,8 @@
-"""Pictures from a list of marks, for films with many frames: a millisecond each.
+"""Pictures from a list of marks, for films with many frames.
 
-Laying out the same axes with Matplotlib takes some 200 ms, which fifty frames multiply. Here every
-mark has its place in points, from the top left; the list becomes an SVG as it stands, and a PNG
-through Matplotlib, which draws the same marks.
+Every mark has its place in points, from the top left, so a frame takes a millisecond. Matplotlib
+takes 200 for the layout of its axes. The marks become an SVG as they stand. Matplotlib draws them
+for a PNG.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .theme import FONT, light
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A filled polygon; ``fill`` and ``edge`` are roles of the theme.
+    """A filled polygon. ``fill`` and ``edge`` are roles of the theme.
 
-    One with a ``name`` carries it as ``data-lens`` and ``class``.
+    A ``name`` becomes its ``data-lens`` and its ``class``.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -43,7 +43,10 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Text, its middle height at ``at``; ``anchor`` is ``"start"``, ``"middle"`` or ``"end"``."""
+    """Text whose middle height is at ``at``.
+
+    ``anchor`` says which part of it is there: ``"start"``, ``"middle"`` or ``"end"``.
+    """
 
     at: tuple[float, float]
     text: str
@@ -55,7 +58,10 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A marker with a name (``data-lens``) and a title, shown when a pointer rests on it."""
+    """A marker, a ``"circle"`` or one that points ``"down"``.
+
+    Its name becomes ``data-lens`` and ``class``. A pointer that rests on it shows its title.
+    """
 
     at: tuple[float, float]
     role: str
@@ -101,7 +107,7 @@ class Sketch(Picture):
     marks: tuple[Mark, ...]
 
     def svg(self) -> str:
-        """Write the marks down; nothing can be missing."""
+        """Write the marks. This needs no program."""
         width, height = self.size
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height:g}pt" '

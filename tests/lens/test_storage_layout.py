@@ -296,7 +296,7 @@ def test_every_dtype_is_shown_with_its_values_or_without(name):
     assert "value " in text or name[6:] not in plain
 
 
-def test_the_twin_says_what_the_cells_hold():
+def test_the_text_says_what_the_cells_hold():
     x = torch.tensor([1.5, 2.0, float("nan"), 4.0])
     assert "cell  value  tensor 0\n     0    1.5         0\n" in str(lens.storage_layout(x))
     assert re.search(r"^ +1 +- +-$", str(lens.storage_layout(x[::2])), re.M)  # a hole: not read
