@@ -562,3 +562,10 @@ def test_it_keeps_no_tensor_and_writes_nothing():
     assert x._version == version and not storage.expired()
     del x
     assert storage.expired() and layout.tensors[0].name == "x"
+
+
+def test_how_it_is_drawn_is_no_part_of_what_is_known():
+    x = torch.zeros(100)
+    plain, drawn = lens.storage_layout(x), lens.storage_layout(x, start=7)
+    assert plain == drawn and str(plain) != str(drawn)
+    assert set(vars(plain)) == {"tensors", "storages", "note", "drawing"}
