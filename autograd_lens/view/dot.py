@@ -35,15 +35,18 @@ def quoted(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    r"""``text`` for use inside an HTML-like label; there, too, ``\N`` means the node's name."""
+    r"""``text`` for an HTML-like label. Graphviz reads ``\N`` there, too, as the node's name."""
     return html.escape(printable(text)).replace("\\", "\\\\")
 
 
 @dataclass(frozen=True)
 class DotPicture(Picture):
-    """A picture given as DOT source. ``id`` attributes must be ``node…`` or ``edge…``.
+    """A picture given as DOT source. Its ``id`` attributes must be ``node…`` or ``edge…``.
 
-    On a canvas that is wider, because another frame is, it stands in the middle, or at the left.
+    Attributes:
+        source: the DOT source.
+        centred: all frames of a film share the canvas of the widest one. A narrower picture stands
+            in the middle of it, or else at its left.
     """
 
     source: str
@@ -65,7 +68,7 @@ class DotPicture(Picture):
 
 @lru_cache(maxsize=32)
 def _render(sources: tuple[str, ...]) -> tuple[str, ...]:
-    """One ``dot`` process for all the frames of a figure: starting it costs more than a layout."""
+    """Draw all frames of a figure in one ``dot`` process. Starting one costs more than a layout."""
     if not sources:
         return ()
     rendered = _pipe("\n".join(sources), "svg").decode()
@@ -77,18 +80,18 @@ def _render(sources: tuple[str, ...]) -> tuple[str, ...]:
 
 def _pipe(source: str, format: str) -> bytes:
     try:
-        # Not Source.pipe(): it writes everything before it reads, and dot answers graph by graph,
-        # so with a long film both would wait for ever on a full pipe.
+        # Source.pipe() writes all graphs before it reads, and dot answers each graph at once. With
+        # a long film both would wait for ever on a full pipe.
         return graphviz.pipe("dot", format, source.encode(), quiet=True)
     except graphviz.ExecutableNotFound:
         raise DotMissing from None
 
 
 def _tidy(svg: str) -> str:
-    """Drop what a page does not need and what would clash in it.
+    """Drop what a page does not need, and what would clash in it.
 
-    Graphviz numbers its ids from 1 in every picture; two pictures on one page would share them,
-    and a reference would lead to the wrong one. Ours become ``data-lens`` attributes instead.
+    Graphviz numbers its ids from 1 in every picture. Two pictures on one page would share them, and
+    a reference would lead to the wrong one. The ids of nodes and edges become ``data-lens``.
     """
     svg = re.sub(r"<!--.*?-->\s*", "", svg, flags=re.S)
     svg = re.sub(r"<title>.*?</title>\s*", "", svg, flags=re.S)
@@ -98,7 +101,7 @@ def _tidy(svg: str) -> str:
     svg = re.sub(r'(<g [^>]*class="[^"]*\bopens_\d+[^"]*")', r'\1 tabindex="0" role="button"', svg)
     svg = re.sub(r' (?:id|xml:space|xmlns:xlink)="[^"]*"', "", svg)
     svg = re.sub(r' font-family="[^"]*"| text-anchor="start"', "", svg)
-    # "transparent", as the versions of Graphviz write it
+    # Versions of Graphviz write "transparent" in different ways.
     svg = re.sub(
         r'(fill|stroke)="(?:#fffffe|transparent)"( \1-opacity="0[.0]*")?', r'\1="none"', svg
     )
@@ -107,5 +110,5 @@ def _tidy(svg: str) -> str:
 
 
 def _shorter(tag: re.Match[str]) -> str:
-    """A tag with its coordinates to a tenth of a point; numbers between tags are the reader's."""
+    """Round the coordinates in a tag to a tenth of a point. Numbers between tags are texts."""
     return re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.1f}".removesuffix(".0"), tag[0])

@@ -1,18 +1,19 @@
-"""The figure of a :class:`~autograd_lens.chart.Chart`: lines with markers, and their table."""
+"""The figure of a :class:`~autograd_lens.charts.Chart`: lines with markers, and their table."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..charts import MOST_LINES, Chart, ChartDrawing
+from ..charts import MOST_LINES, Chart, ChartDrawing, Line
 from .figure import Figure, Frame
 from .plot import Plot, label_ticks
-from .text import clip
+from .tables import text_table
+from .text import short_name, short_title
 from .theme import light
 
-# Colour and marker of each line: a colour never stands alone.
+# Colour and marker of each line. A colour never stands alone.
 LOOKS = (
     ("forward", "o"),
     ("gradient", "s"),
@@ -24,7 +25,10 @@ LOOKS = (
 assert len(LOOKS) == MOST_LINES
 
 WIDE = 50
-"""Characters that fit over the axes."""
+"""Characters that fit over the axes, and below them."""
+
+HIGH = 40
+"""Characters that fit beside the axes."""
 
 LOGARITHMIC = {
     "": "",
@@ -36,14 +40,23 @@ LOGARITHMIC = {
 
 def figure(chart: Chart) -> Figure:
     """Return the figure of ``chart``: one frame."""
+    chart = _with_short_names(chart)
     return Figure(
         chart.title,
         lambda: Frame(table(chart), lambda: ChartPlot(chart, chart.drawing), caption=words(chart)),
     )
 
 
+def _with_short_names(chart: Chart) -> Chart:
+    lines = tuple(Line(short_name(line.label, WIDE), line.points) for line in chart.lines)
+    x, y = short_name(chart.x, WIDE), short_name(chart.y, HIGH)
+    default = chart.title == f"{chart.y} against {chart.x}"
+    title = f"{y} against {x}" if default else short_title(chart.title)
+    return replace(chart, title=title, lines=lines, x=x, y=y)
+
+
 def words(chart: Chart) -> str:
-    """What is drawn over what, unless the title says so; and how the axes are divided."""
+    """What the axes show, unless the title says it, and which of them are logarithmic."""
     over, log = f"{chart.y} against {chart.x}", chart.drawing.log
     said = [over] * (over != chart.title) + [LOGARITHMIC[log]] * bool(log)
     text = ", ".join(said)
@@ -51,7 +64,7 @@ def words(chart: Chart) -> str:
 
 
 def table(chart: Chart) -> str:
-    """One row for each x, in the order in which the lines have them; one column for each line."""
+    """A table with one row for each x, in the order of the lines, and one column for each line."""
     digits = chart.drawing.digits
     columns = [dict[float, list[float]]() for _ in chart.lines]
     for column, line in zip(columns, chart.lines, strict=True):
@@ -61,17 +74,15 @@ def table(chart: Chart) -> str:
     rows = [[chart.x, *(line.label for line in chart.lines)]]
     for x in places:
         cells = [column.get(x, []) for column in columns]
-        for again in range(max(map(len, cells))):  # a line may come back to the same x
+        for again in range(max(map(len, cells))):  # a line may have several y at one x
             ys = (number(c[again], digits) if again < len(c) else "" for c in cells)
             rows.append([number(x, 6), *ys])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.rjust, row, widths)).rstrip() for row in rows)
     head = f"{chart.y}:" if len(chart.lines) > 1 or chart.lines[0].label != chart.y else ""
-    return "\n".join([head] * bool(head) + list(lines))
+    return "\n".join([head] * bool(head) + [text_table(rows, range(len(rows[0])))])
 
 
 def number(value: float, digits: int) -> str:
-    """Whole numbers in full, others with so many significant digits, NaN as ``nan``."""
+    """A whole number in full, another one with so many significant digits, NaN as ``nan``."""
     if math.isfinite(value) and value == round(value) and abs(value) < 1e15:
         return str(round(value))
     return f"{value:.{digits}g}"
@@ -79,13 +90,16 @@ def number(value: float, digits: int) -> str:
 
 @dataclass(frozen=True)
 class ChartPlot(Plot):
-    """The lines of a chart over their axes. Drawn otherwise, equal charts are other pictures."""
+    """The lines of a chart over their axes.
+
+    Charts are equal even if they are drawn differently, so the picture compares ``drawing`` too.
+    """
 
     chart: Chart
     drawing: ChartDrawing
 
     def paint(self, axes: Any) -> None:
-        """Draw grid, lines, markers and, where there are several lines, their names."""
+        """Draw the grid, the lines and their markers. Several lines also get a legend."""
         chart, drawing = self.chart, self.drawing
         for name in drawing.log:
             getattr(axes, f"set_{name}scale")("log")
@@ -95,7 +109,7 @@ class ChartPlot(Plot):
                 *zip(*line.points, strict=True),
                 color=light(role),
                 marker=marker,
-                label=clip(line.label, WIDE),
+                label=line.label,
                 gid=f"line-{place}",
                 clip_on=False,
             )
@@ -103,8 +117,8 @@ class ChartPlot(Plot):
         for name, axis in ("x", axes.xaxis), ("y", axes.yaxis):
             label_ticks(axis, name in drawing.log)
         if len(chart.lines) > 1:
-            # Beside the axes, so that it never lies on a line.
-            longest = max(len(clip(line.label, WIDE)) for line in chart.lines)
+            # The legend stands above the axes, where it never covers a line.
+            longest = max(len(line.label) for line in chart.lines)
             columns = max(1, min(3, WIDE // (longest + 6)))
             axes.figure.legend(
                 handles=axes.lines,
@@ -116,7 +130,7 @@ class ChartPlot(Plot):
             )
 
     def points(self) -> dict[str, list[str]]:
-        """By line, label and place of every marker."""
+        """For each line, the label and the place of every marker."""
         digits = self.drawing.digits
         return {
             f"line-{place}": [

@@ -11,7 +11,7 @@ from typing import Any
 from ..explorer import Explorer
 from ..result import Result
 from .figure import Choice, Figure, Frame
-from .text import indent
+from .text import indent, short_name, short_title
 
 
 def figure(explorer: Explorer) -> Figure:
@@ -27,11 +27,12 @@ def figure(explorer: Explorer) -> Figure:
         return drawn[key]
 
     def draw(**chosen: Any) -> Frame:
-        where = ", ".join(f"{name} = {labels[name].get(v, v)}" for name, v in chosen.items())
+        words = (f"{short_name(axis)} = {labels[axis].get(v, v)}" for axis, v in chosen.items())
+        where = ", ".join(words)
         frame = _frame(show(chosen))
         return replace(frame, where=where, text=f"{where}\n{indent(frame.text, 2)}")
 
-    still = Figure(title(explorer), draw, choices)
+    still = Figure(short_title(title(explorer)), draw, choices)
     legend: dict[str, str] = {}
     for combination in still.grid():
         shown = show(combination)
@@ -54,12 +55,14 @@ def title(explorer: Explorer) -> str:
 
 def choice(name: str, values: Any) -> Choice:
     """How a choice is offered: a film, a slider or a menu."""
-    labels = tuple(map(str, values.values())) if isinstance(values, Mapping) else ()
     offered = tuple(values)
-    if isinstance(values, range) or (labels and offered == tuple(range(len(offered)))):
+    words = values.values() if isinstance(values, Mapping) else offered
+    labels = tuple(short_name(str(word)) for word in words)
+    named = isinstance(values, Mapping)
+    if isinstance(values, range) or (named and offered == tuple(range(len(offered)))):
         return Choice(name, offered, "film", labels)
     numbers = all(isinstance(v, Real) and not isinstance(v, bool) for v in offered)
-    if numbers and len(offered) > 2 and not labels:
+    if numbers and len(offered) > 2 and not named:
         return Choice(name, offered, "slider", labels, free=True)
     return Choice(name, offered, "menu", labels)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from ..memory.recording import MemoryRecording
 from .figure import Choice, Figure, Frame, Meter
-from .memory_picture import LISTED, Curve, Ruler, curve, nearest, picture
+from .lanes import nearest
+from .memory_picture import LISTED, Curve, Ruler, curve, picture
 from .memory_text import block_words, lines, table, text
 from .text import clip, short_bytes
 

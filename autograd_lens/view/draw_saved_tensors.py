@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..ledger.groups import SavedGroups
 from ..ledger.saved_tensors import SavedTensors
 from ..saving.record import ROLES, SavedTensor
-from .dot import DotPicture, escaped
+from .dot import DotPicture
 from .figure import Figure, Frame
-from .text import clip, count, shape_words, short_bytes
-from .theme import FONT, light
+from .tables import cell, document, node, table, text_table, words
+from .text import clip, count, shape_words, short_bytes, short_name, short_title
 
 MOST_ROWS = 24
-"""Rows of a table; what is beyond is folded into one line, with its bytes."""
+"""Number of rows in a table. One line sums up the rest."""
 
 COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "done", "input": "forward"}
-"""The role in the theme of each role of a storage."""
+"""For each role of a storage, its role in the theme."""
 
 BAR = 64
-"""Points that the longest bar takes."""
+"""Length of the longest bar, in points."""
 
 
 def figure(ledger: SavedTensors) -> Figure:
@@ -32,7 +30,7 @@ def figure(ledger: SavedTensors) -> Figure:
 
 def _frame(ledger: SavedTensors) -> Frame:
     paint = (lambda: DotPicture(source(ledger), centred=False)) if ledger.entries else None
-    return Frame(table(ledger), paint, caption=head(ledger))
+    return Frame(text(ledger), paint, caption=head(ledger))
 
 
 def head(ledger: SavedTensors) -> str:
@@ -51,46 +49,47 @@ def head(ledger: SavedTensors) -> str:
 HEADINGS = ("node", "field", "shape", "bytes", "role", "saved at", "now", "")
 
 
-def cells(ledger: SavedTensors) -> list[list[str]]:
+def row_texts(ledger: SavedTensors) -> list[list[str]]:
     """The cells of the rows that are shown, as text."""
     seen: dict[int, SavedTensor] = {}
     found = []
     for entry in ledger.entries[:MOST_ROWS]:
-        found.append(_cells(entry, seen))
+        found.append(_texts(entry, seen))
         for number in entry.storages:
             seen.setdefault(number, entry)
     return found
 
 
-def _cells(entry: SavedTensor, seen: dict[int, SavedTensor]) -> list[str]:
+def _texts(entry: SavedTensor, seen: dict[int, SavedTensor]) -> list[str]:
     node = f"{entry.node} {clip(entry.label, 32)}"
+    field = short_name(entry.field, 36)
     if entry.freed:
-        return [node, entry.field, "freed", "", "", "", "", ""]
-    shape = f"packed as {entry.kind}" if entry.packed else shape_words(entry.shape)
+        return [node, field, "freed", "", "", "", "", ""]
+    shape = f"packed as {short_name(entry.kind, 40)}" if entry.packed else shape_words(entry.shape)
     if entry.dtype is not None:
         shape += " " + str(entry.dtype).removeprefix("torch.")
     versions = ["" if v is None else str(v) for v in (entry.saved_version, entry.version)]
     size = f"{entry.bytes:,}"
-    return [node, entry.field, shape, size, entry.role or "", *versions, _note(entry, seen)]
+    return [node, field, shape, size, entry.role or "", *versions, _note(entry, seen)]
 
 
 def _note(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
-    """Whose memory it is, how much of it is kept alive, and with whom it is shared."""
+    """Whose memory it is, how much it keeps alive, and which entry shares it."""
     notes = []
     if entry.stale:
         notes.append("CHANGED: this node will raise")
     if entry.owner:
-        notes.append(clip(entry.owner, 40))
+        notes.append(short_name(entry.owner, 40))
     if entry.storage_bytes != entry.bytes:
         notes.append(f"keeps {entry.storage_bytes:,} B alive")
     shared = [seen[number] for number in entry.storages if number in seen]
     if shared and not entry.owner:
-        notes.append(f"same storage as {shared[0].node} {shared[0].field}")
+        notes.append(f"same storage as {shared[0].node} {short_name(shared[0].field, 36)}")
     return ", ".join(notes)
 
 
 def _below(ledger: SavedTensors) -> list[str]:
-    """What stands below the table: what was folded, and what can't be seen."""
+    """The lines below the table: the rows that are left out, and the nodes that can't be seen."""
     lines = []
     rest = ledger.entries[MOST_ROWS:]
     if rest:
@@ -105,7 +104,7 @@ def _below(ledger: SavedTensors) -> list[str]:
     for (name, recorded), nodes in list(opaque.items())[:4]:
         which = ", ".join(map(str, nodes[:6])) + (", …" if len(nodes) > 6 else "")
         what = "as recorded" if recorded else "shows nothing of what it saved"
-        lines.append(f"opaque: {name} (node {which}) {what}")
+        lines.append(f"opaque: {short_name(name)} (node {which}) {what}")
     if ledger.short_by is None:
         hint = "; lens.record_saved() can count that"
         unseen = [one for one in ledger.opaque if not one.recorded]
@@ -116,51 +115,36 @@ def _below(ledger: SavedTensors) -> list[str]:
     return lines
 
 
-def table(ledger: SavedTensors) -> str:
-    """One row per entry, the rest folded."""
-    rows = cells(ledger)
+def text(ledger: SavedTensors) -> str:
+    """A table with one row per entry, and the lines below it."""
+    rows = row_texts(ledger)
     if not rows and not ledger.opaque:
         return "no node saved a tensor"
-    return "\n".join(([_lined_up([HEADINGS, *rows], {3, 5, 6})] if rows else []) + _below(ledger))
-
-
-def _lined_up(rows: Sequence[Sequence[str]], right: set[int]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    )
-    return "\n".join(lines)
+    return "\n".join(([text_table([HEADINGS, *rows], {3, 5, 6})] if rows else []) + _below(ledger))
 
 
 def source(ledger: SavedTensors) -> str:
-    """DOT source of the table: a bar beside each row, as long as the bytes it keeps alive.
+    """DOT source of the table. A bar in each row shows the bytes that it keeps alive.
 
-    What a phone shows without scrolling comes first: which tensor, its versions, how much.
+    The first columns are those that a phone shows without scrolling: tensor, versions, bytes.
     """
     shown = ledger.entries[:MOST_ROWS]
     largest = max((entry.storage_bytes for entry in shown), default=0)
     order = ("node", "field", "saved at", "now", "bytes", "", "role", "shape", "")
-    headings = [_heading(text) for text in order]
-    rows = [_row(headings)]
-    for entry, texts in zip(shown, cells(ledger), strict=True):
+    rows = [[_heading(text) for text in order]]
+    for entry, texts in zip(shown, row_texts(ledger), strict=True):
         ink = "error" if entry.stale else "muted" if entry.freed else "ink"
         role = COLOURS.get(entry.role or "", "muted")
         parts = [(role, entry.storage_bytes)] if entry.role else []
         rows.append(
-            _row(
-                [_td(clip(text, 36), ink) for text in texts[:2]]
-                + [_td(text, ink, "RIGHT") for text in texts[5:7]]
-                + [_td(short_bytes(entry.bytes) if texts[3] else "", ink, "RIGHT")]
-                + [_bar(parts, largest)]
-                + [_td(texts[4], role), _td(clip(texts[2], 36), ink)]
-                + [_td(clip(texts[7], 60), ink)]
-            )
+            [_cell(clip(text, 36), ink) for text in texts[:2]]
+            + [_cell(text, ink, "RIGHT") for text in texts[5:7]]
+            + [_cell(short_bytes(entry.bytes) if texts[3] else "", ink, "RIGHT")]
+            + [_bar(parts, largest)]
+            + [_cell(texts[4], role), _cell(clip(texts[2], 36), ink)]
+            + [_cell(clip(texts[7], 60), ink)]
         )
-    rows += [_row([_td(line, "muted", span=9)]) for line in _below(ledger)]
+    rows += [[_cell(line, "muted", span=9)] for line in _below(ledger)]
     return _document(rows, "ledger")
 
 
@@ -169,15 +153,15 @@ def groups_figure(groups: SavedGroups) -> Figure:
     occurring = {role for group in groups.groups for role in group.by_role}
     paint = (lambda: DotPicture(groups_source(groups), centred=False)) if groups.groups else None
     return Figure(
-        title=f"Saved bytes by {groups.title}",
-        draw=lambda: Frame(groups_table(groups), paint, caption=groups_head(groups)),
+        title=f"Saved bytes by {short_title(groups.title)}",
+        draw=lambda: Frame(groups_text(groups), paint, caption=groups_head(groups)),
         legend={COLOURS[role]: role for role in ROLES if role in occurring},
         head=groups_head(groups),
     )
 
 
 def groups_head(groups: SavedGroups) -> str:
-    """The whole, and that groups may share."""
+    """The total. A storage that several groups share counts in each."""
     line = f"{groups.total_bytes:,} B in {count(len(groups.groups), 'group')}"
     if any(group.shared_bytes for group in groups.groups):
         line += "; what several groups share counts in each"
@@ -187,10 +171,10 @@ def groups_head(groups: SavedGroups) -> str:
 GROUP_HEADINGS = ("entries", "bytes", "shared", "roles")
 
 
-def _group_cells(groups: SavedGroups) -> list[list[str]]:
+def _group_texts(groups: SavedGroups) -> list[list[str]]:
     return [
         [
-            clip(group.key, 44),
+            short_name(group.key, 44),
             f"{group.entries:,}",
             f"{group.bytes:,}",
             f"{group.shared_bytes:,}" if group.shared_bytes else "",
@@ -207,68 +191,52 @@ def _groups_below(groups: SavedGroups) -> list[str]:
     return [f"… {count(len(rest), 'more group')} of at most {rest[0].bytes:,} B each"]
 
 
-def groups_table(groups: SavedGroups) -> str:
+def groups_text(groups: SavedGroups) -> str:
     """One line per group."""
-    rows = [(groups.title, *GROUP_HEADINGS), *_group_cells(groups)]
-    return "\n".join([_lined_up(rows, {1, 2, 3}), *_groups_below(groups)])
+    rows = [(short_name(groups.title, 44), *GROUP_HEADINGS), *_group_texts(groups)]
+    return "\n".join([text_table(rows, {1, 2, 3}), *_groups_below(groups)])
 
 
 def groups_source(groups: SavedGroups) -> str:
-    """DOT source of the bars; a bar has a piece for each role."""
+    """DOT source of the bars. A bar has a piece for each role."""
     shown = groups.groups[:MOST_ROWS]
     largest = max((group.bytes for group in shown), default=0)
-    rows = [
-        _row([_heading(text) for text in (groups.title, "bytes", "", "entries", "shared", "roles")])
-    ]
-    for group, texts in zip(shown, _group_cells(groups), strict=True):
+    headings = (short_name(groups.title, 44), "bytes", "", "entries", "shared", "roles")
+    rows = [[_heading(text) for text in headings]]
+    for group, texts in zip(shown, _group_texts(groups), strict=True):
         parts = [(COLOURS[role], size) for role, size in group.by_role.items()]
         rows.append(
-            _row(
-                [_td(texts[0]), _td(texts[2], "ink", "RIGHT"), _bar(parts, largest)]
-                + [_td(text, "ink", "RIGHT") for text in (texts[1], texts[3])]
-                + [_td(texts[4], "muted")]
-            )
+            [_cell(texts[0]), _cell(texts[2], "ink", "RIGHT"), _bar(parts, largest)]
+            + [_cell(text, "ink", "RIGHT") for text in (texts[1], texts[3])]
+            + [_cell(texts[4], "muted")]
         )
-    rows += [_row([_td(line, "muted", span=6)]) for line in _groups_below(groups)]
+    rows += [[_cell(line, "muted", span=6)] for line in _groups_below(groups)]
     return _document(rows, "groups")
 
 
-def _document(rows: list[str], kind: str) -> str:
-    return (
-        f'digraph {{ bgcolor=transparent node [shape=plain fontname="{FONT}" fontsize=10 '
-        f'fontcolor="{light("ink")}"] node0 [id=node0 class="{kind}" label=<<TABLE BORDER="0" '
-        f'CELLBORDER="0" CELLSPACING="1" CELLPADDING="3">{"".join(rows)}</TABLE>>] }}'
-    )
-
-
-def _row(cells: list[str]) -> str:
-    return f"<TR>{''.join(cells)}</TR>"
+def _document(rows: list[list[str]], kind: str) -> str:
+    content = table(rows, cellborder=0, cellspacing=1, cellpadding=3)
+    return document(node(0, kind, content), fontsize=10)
 
 
 def _heading(text: str) -> str:
     numbers = ("bytes", "saved at", "now", "entries", "shared")
-    return _td(text, "muted", "RIGHT" if text in numbers else "LEFT")
+    return _cell(text, "muted", "RIGHT" if text in numbers else "LEFT")
 
 
-def _td(text: str, colour: str = "ink", align: str = "LEFT", span: int = 1) -> str:
-    words = f'<FONT COLOR="{light(colour)}">{escaped(text) or " "}</FONT>'
-    wide = f' COLSPAN="{span}"' if span > 1 else ""
-    return f'<TD ALIGN="{align}"{wide}>{words}</TD>'
+def _cell(text: str, colour: str = "ink", align: str = "LEFT", span: int | None = None) -> str:
+    return cell(words(text, color=colour), align=align, colspan=span)
 
 
 def _bar(parts: list[tuple[str, int]], largest: int) -> str:
-    """A cell with a bar; every part that is not empty can be seen."""
+    """A cell with a bar. Every part with bytes is wide enough to be seen."""
     pieces = [(role, max(2, round(BAR * size / largest))) for role, size in parts if size]
-    inner = "".join(
-        f'<TD FIXEDSIZE="TRUE" WIDTH="{width}" HEIGHT="9" BORDER="1" COLOR="{light(role)}" '
-        f'BGCOLOR="{light(role + "-fill")}"></TD>'
+    if not pieces:
+        return cell()
+    cells = [
+        cell(fixedsize="TRUE", width=width, height=9, border=1, color=role, bgcolor=f"{role}-fill")
         for role, width in pieces
-    )
-    if not inner:
-        return "<TD></TD>"
-    rest = BAR + 6 - sum(width for _, width in pieces)  # without it the bar stands in the middle
-    inner += f'<TD FIXEDSIZE="TRUE" WIDTH="{max(1, rest)}" HEIGHT="9"></TD>'
-    return (
-        f'<TD ALIGN="LEFT"><TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="0">'
-        f"<TR>{inner}</TR></TABLE></TD>"
-    )
+    ]
+    rest = BAR + 6 - sum(width for _, width in pieces)  # keeps the bar at the left
+    cells.append(cell(fixedsize="TRUE", width=max(1, rest), height=9))
+    return cell(table([cells], cellborder=0, cellspacing=0, cellpadding=0), align="LEFT")

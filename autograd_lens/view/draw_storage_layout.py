@@ -1,7 +1,7 @@
-"""The figure of a storage layout: a strip of cells above, the grid of each tensor's indices below.
+"""The figure of a storage layout: a strip of cells, and below it a grid for each tensor.
 
-In the strip each tensor has a row that says which of its indices reads a cell; in its grid each
-index says which cell it reads. Large storages and large tensors are cut to what can be read.
+The strip has a row for each tensor, which says by which index the tensor reads a cell. The grid of
+a tensor says for each index which cell it reads. Only a part of a large storage or tensor is shown.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import chain, product
 
 from ..layouts.layout import Index, StorageLayout, TensorLayout
 from ..layouts.readers import Readers
-from .dot import DotPicture, escaped
+from .dot import DotPicture
 from .figure import Figure, Frame
 from .storage_layout_text import (
     Cell,
@@ -23,19 +23,22 @@ from .storage_layout_text import (
     readers_word,
     text,
 )
-from .text import count, shape_words
-from .theme import FONT, light
+from .tables import cell, document, node, table, words
+from .text import count, shape_words, short_name
+from .theme import COLOURS
 
 ROLES = ("forward", "parameter", "done", "saved", "muted")
-"""Colours of the tensors, in their order; more tensors than colours start again."""
+"""Colours of the tensors, in their order. After the last colour comes the first one again."""
 
 SIDE = 8
-"""Indices of one dimension in a grid; of the outer dimensions, half as many."""
+"""Number of indices of a dimension in a grid. Of the outer dimensions it shows half as many."""
 
 
 def figure(layout: StorageLayout) -> Figure:
     """Return the figure: one frame."""
-    roles = {role(k): tensor.name for k, tensor in enumerate(layout.tensors[: len(ROLES)])}
+    roles = {
+        role(k): short_name(tensor.name) for k, tensor in enumerate(layout.tensors[: len(ROLES)])
+    }
     shown = all_shown(layout)
     in_strips = (found for cells in shown for cell in cells for found in cell.readers.values())
     if any(map(is_shared, chain(in_strips, *map(_in_grid, layout.tensors)))):
@@ -52,7 +55,10 @@ def figure(layout: StorageLayout) -> Figure:
 
 
 def _in_grid(tensor: TensorLayout) -> Iterator[Readers]:
-    """For each index that its grid shows, all that read the same element, if there can be two."""
+    """For each index in the grid, all indices that read the same element.
+
+    Empty for a tensor whose indices all read different elements.
+    """
     if tensor.overlaps is not False:
         most = (SIDE // 2, SIDE // 2, SIDE, SIDE)[4 - len(tensor.shape) :]
         for index in product(*(range(min(n, m)) for n, m in zip(tensor.shape, most, strict=True))):
@@ -65,38 +71,40 @@ def role(number: int) -> str:
 
 
 def source(layout: StorageLayout, shown: list[list[Cell]]) -> str:
-    """The picture in DOT: strips, then grids, one below the other."""
+    """DOT source of the picture: the strips, and below them the grids."""
     blocks = [_strip(layout, number, cells) for number, cells in enumerate(shown)]
     blocks += [_grid(layout, number) for number in range(len(layout.tensors))]
-    nodes = "".join(
-        f'node{k} [id=node{k} class="{kind}" label=<{label}>]\n'
-        for k, (kind, label) in enumerate(blocks)
-    )
+    nodes = [node(k, kind, content) for k, (kind, content) in enumerate(blocks)]
     order = " -> ".join(f"node{k}" for k in range(len(blocks)))
-    return (
-        f'digraph {{ bgcolor=transparent ranksep=0.15 node [shape=plain fontname="{FONT}" '
-        f'fontsize=11 fontcolor="{light("ink")}"] edge [style=invis]\n{nodes}{order} }}'
-    )
+    statements = "\n".join(["edge [style=invis]", *nodes, order])
+    return document(statements, fontsize=11, settings="ranksep=0.15 ")
 
 
-def _font(text: str, colour: str, size: float = 11) -> str:
-    return f'<FONT COLOR="{light(colour)}" POINT-SIZE="{size}">{escaped(text)}</FONT>'
+def _words(text: str, colour: str, size: float = 11) -> str:
+    return words(text, color=colour, point_size=size)
 
 
-def _cell(text: str, colour: str = "", *, fill: bool = False, size: float = 10) -> str:
-    """A table cell; a colour paints its frame and text, and its ground where it is filled."""
-    paint = f'COLOR="{light(colour)}"' if colour else 'BORDER="0"'
-    ground = colour if f"{colour}-fill" in _FILLS else "panel"
-    paint += f' BGCOLOR="{light(_FILLS.get(ground + "-fill", "panel"))}"' if fill else ""
-    return f'<TD {paint} CELLPADDING="3">{_font(text, colour or "muted", size) or " "}</TD>'
+def _heading(text: str, colour: str, span: int | None = None) -> str:
+    return cell(_words(text, colour), border=0, colspan=span, align="LEFT")
 
 
-_FILLS = {f"{name}-fill": f"{name}-fill" for name in (*ROLES[:4], "error")}
+def _plain(text: str, size: float = 10) -> str:
+    """A cell without a frame."""
+    return cell(_words(text, "muted", size), border=0, cellpadding=3)
 
 
-def _table(rows: list[str]) -> str:
-    inner = "".join(f"<TR>{row}</TR>" for row in rows)
-    return f'<TABLE BORDER="0" CELLBORDER="1" CELLSPACING="2" CELLPADDING="0">{inner}</TABLE>'
+def _framed(text: str, colour: str) -> str:
+    return _cell(_words(text, colour, 10), colour)
+
+
+def _cell(content: str, colour: str) -> str:
+    """A cell in a frame, on the ground of its colour."""
+    ground = f"{colour}-fill" if f"{colour}-fill" in COLOURS else "panel"
+    return cell(content, color=colour, bgcolor=ground, cellpadding=3)
+
+
+def _table(rows: list[list[str]]) -> str:
+    return table(rows, cellborder=1, cellspacing=2, cellpadding=0)
 
 
 def _strip(layout: StorageLayout, storage: int, cells: list[Cell]) -> tuple[str, str]:
@@ -106,48 +114,48 @@ def _strip(layout: StorageLayout, storage: int, cells: list[Cell]) -> tuple[str,
     long = {3: 8, 4: 6}.get(deep, 12)  # longer indices, fewer cells that fit on a phone
     title = f"storage {storage}" if len(layout.storages) > 1 else "storage"
     title += f": {count(layout.storages[storage].cells, 'cell')}{cut(layout, storage)}"
-    rows = [f'<TD BORDER="0" COLSPAN="{long + 1}" ALIGN="LEFT">{_font(title, "ink")}</TD>']
+    rows = [[_heading(title, "ink", long + 1)]]
     for first in range(0, len(cells), long):
         line = cells[first : first + long]
-        numbers = (_cell(str(cell.number), "muted", fill=True) for cell in line)
-        rows.append(_cell("cell", size=9) + "".join(numbers))
+        rows.append([_plain("cell", 9), *(_framed(str(one.number), "muted") for one in line)])
         for k in who:
-            marks = [_cell(layout.tensors[k].name, size=9)]
-            for cell in line:
-                colour = "error" if is_shared(cell.readers[k]) else role(k)
-                word = readers_word(cell.readers[k])
-                marks.append(_cell(word, colour, fill=True) if word else _cell("·"))
-            rows.append("".join(marks))
+            marks = [_plain(short_name(layout.tensors[k].name, 32), 9)]
+            for one in line:
+                colour = "error" if is_shared(one.readers[k]) else role(k)
+                word = readers_word(one.readers[k])
+                marks.append(_framed(word, colour) if word else _plain("·"))
+            rows.append(marks)
     return "storage", _table(rows)
 
 
 def _grid(layout: StorageLayout, number: int) -> tuple[str, str]:
-    """The indices of one tensor: planes of the last two dimensions, in rows and columns."""
+    """The grid of one tensor. Each plane of its last two dimensions is a table of its own."""
     tensor = layout.tensors[number]
     outer = (1, 1, *tensor.shape)[-4:-2] if len(tensor.shape) > 2 else (1, 1)
-    title = f"{tensor.name}  {shape_words(tensor.shape)}, strides {shape_words(tensor.stride)}"
+    name = short_name(tensor.name)
+    title = f"{name}  {shape_words(tensor.shape)}, strides {shape_words(tensor.stride)}"
     if tensor.begins:
         title += f", from cell {layout.cells_at(0, number).start}"
     title += f", read {tensor.reads}" * bool(tensor.reads)
-    rows = [f'<TD BORDER="0" COLSPAN="{SIDE}" ALIGN="LEFT">{_font(title, role(number))}</TD>']
+    rows = [[_heading(title, role(number), SIDE)]]
     if not tensor.numel:
-        rows.append(f'<TD BORDER="0" ALIGN="LEFT">{_font("no elements", "muted")}</TD>')
+        rows.append([_heading("no elements", "muted")])
         return "grid", _table(rows)
     plane = _Planes(tensor, number)
     half = SIDE // 2
     for a in range(min(outer[0], half)):
         planes = [
-            f'<TD BORDER="0">{plane.table((a, b)[4 - len(tensor.shape) :])}</TD>'
+            cell(plane.table((a, b)[4 - len(tensor.shape) :]), border=0)
             for b in range(min(outer[1], half))
         ]
-        rows.append("".join(planes) + (_cell("…") if outer[1] > half else ""))
+        rows.append(planes + [_plain("…")] * (outer[1] > half))
     if outer[0] > half:
-        rows.append(_cell("…"))
+        rows.append([_plain("…")])
     return "grid", _table(rows)
 
 
 class _Planes:
-    """The planes of one tensor: each index with its value, where it is known, and its element."""
+    """The planes of one tensor. Each index shows its value, if it is known, and its element."""
 
     def __init__(self, tensor: TensorLayout, number: int):
         self.tensor = tensor
@@ -160,29 +168,20 @@ class _Planes:
         high, wide = ((1, 1) + shape)[-2:] if len(shape) > 1 else (1, *(shape or (1,)))
         rows = []
         if front:
-            rows.append(
-                f'<TD BORDER="0" COLSPAN="{SIDE}">{_font(str(list(front)), "muted", 9)}</TD>'
-            )
-        for i, j in product(range(min(high, SIDE)), range(min(wide, SIDE))):
-            if j == 0:
-                rows.append("")
-            rows[-1] += self.element((*front, i, j)[-len(shape) :] if shape else ())
-            if j == SIDE - 1 and wide > SIDE:
-                rows[-1] += _cell("…")
+            rows.append([cell(_words(str(list(front)), "muted", 9), border=0, colspan=SIDE)])
+        for i in range(min(high, SIDE)):
+            indices = ((*front, i, j)[-len(shape) :] for j in range(min(wide, SIDE)))
+            elements = [self.element(index if shape else ()) for index in indices]
+            rows.append(elements + [_plain("…")] * (wide > SIDE))
         if high > SIDE:
-            rows.append(_cell("…"))
+            rows.append([_plain("…")])
         return _table(rows)
 
     def element(self, index: Index) -> str:
-        """One index; a question mark where its element lies beyond the end of the storage."""
+        """The cell of one index. A question mark says that the storage ends before its element."""
         offset = self.tensor.offset_of(index)
         inside = offset < self.tensor.held
         colour = "error" if is_shared(self.readers_at(offset)) else self.role
         value = self.tensor.values.get(index, "") if inside else "?"
-        ground = light(_FILLS.get(f"{colour}-fill", "panel"))
-        return (
-            f'<TD COLOR="{light(colour)}" BGCOLOR="{ground}" CELLPADDING="3">'
-            + (_font(value, "ink", 11) + " " if value else "")
-            + _font(f"@{offset}", "muted", 9)
-            + "</TD>"
-        )
+        said = _words(value, "ink", 11) + " " if value else ""
+        return _cell(said + _words(f"@{offset}", "muted", 9), colour)

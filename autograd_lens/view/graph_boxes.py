@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from ..saving.record import SavedTensor
-from .dot import escaped, quoted
+from .dot import quoted
 from .folding import Folded, Joined
 from .graph_facts import Fact, facts, joined_facts
+from .tables import cell, table, words
 from .text import clip
 from .theme import light
 
@@ -177,8 +178,7 @@ def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
 
 
 def _table(cells: list[str]) -> str:
-    rows = "".join(f"<TR>{cell}</TR>" for cell in cells)
-    return f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="1" CELLPADDING="2">{rows}</TABLE>'
+    return table(([one] for one in cells), cellborder=0, cellspacing=1, cellpadding=2)
 
 
 def _cell(
@@ -192,14 +192,13 @@ def _cell(
     port: str | None = None,
     reserve: int = 0,
 ) -> str:
-    attributes = 'ALIGN="LEFT"'
-    if fill:
-        attributes += f' BGCOLOR="{light(fill)}"'
-    if frame:
-        attributes += f' BORDER="1" COLOR="{light(frame)}"'
-    if port:
-        attributes += f' PORT="{port}"'
-    if reserve:
-        attributes += f' WIDTH="{min(600, int(reserve * 6.2))}"'
-    words = f'<FONT POINT-SIZE="{size}" COLOR="{light(colour)}">{escaped(text) or " "}</FONT>'
-    return f"<TD {attributes}>{f'<B>{words}</B>' if bold else words}</TD>"
+    said = words(text, point_size=size, color=colour)
+    return cell(
+        f"<B>{said}</B>" if bold else said,
+        align="LEFT",
+        bgcolor=fill,
+        border=1 if frame else None,
+        color=frame,
+        port=port,
+        width=min(600, int(reserve * 6.2)) or None,
+    )

@@ -8,13 +8,12 @@ little happens in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from ..memory.recording import MemoryRecording
 from ..memory.roles import ROLES
-from .sketch import Area, Mark, Sketch, Spot, Stroke, Words
+from .sketch import Area, Mark, Sketch, Spot, Stroke, Words, box
 from .text import short_bytes
 
 LOOKS = {
@@ -141,20 +140,14 @@ def picture(
         y = top + ROW * row
         width = (RIGHT - LEFT) / 1.22 * size / (curve.peak[1] or 1)
         marks.append(Words((LEFT - 5, y), role, size=9.5, anchor="end"))
-        marks.append(_box(LEFT, y, max(width, 0.5), 8.6, role))
+        marks.append(box((LEFT, y), (max(width, 0.5), 8.6), *LOOKS[role]))
         marks.append(Words((LEFT + width + 4, y), short_bytes(size)))
     top += ROW * len(bars) + 3
     marks.append(Words((LEFT - 5, top), "largest", "muted", 9.5, "end"))
     for row, (role, words) in enumerate(largest):
-        marks.append(_box(LEFT, top + ROW * row, 7, 7, role))
+        marks.append(box((LEFT, top + ROW * row), (7, 7), *LOOKS[role]))
         marks.append(Words((LEFT + 12, top + ROW * row), words))
     return Sketch((RIGHT + 8.0, top + ROW * LISTED), tuple(marks))
-
-
-def _box(x: float, y: float, width: float, height: float, role: str) -> Area:
-    """A box that begins at ``x``, with its middle at ``y``."""
-    low, high = y - height / 2, y + height / 2
-    return Area(((x, low), (x + width, low), (x + width, high), (x, high)), *LOOKS[role])
 
 
 def _at(curve: Curve, place: float, size: float) -> tuple[float, float]:
@@ -216,10 +209,3 @@ def _ticks(most: float) -> list[float]:
     step = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
     step = next(step * k for k in (0.2, 0.5, 1, 2) if most / (step * k) < 6)
     return [step * k for k in range(int(most / step) + 1)]
-
-
-def nearest(events: Sequence[int], wanted: int) -> list[int]:
-    """At most ``wanted`` of ``events``, evenly spread, with the first and the last one."""
-    if len(events) <= wanted:
-        return list(events)
-    return [events[k * (len(events) - 1) // (wanted - 1)] for k in range(wanted)]

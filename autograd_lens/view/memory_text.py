@@ -12,7 +12,8 @@ from collections.abc import Iterable
 
 from ..memory.blocks import Block
 from ..memory.recording import MemoryRecording, Phase
-from .text import count, shape_words
+from .tables import text_table
+from .text import count, shape_words, short_name
 
 MOST_PHASES = 12
 """Number of phases in the table. Of more, it shows the first and the last ones."""
@@ -56,13 +57,7 @@ def table(recording: MemoryRecording) -> str:
         else:
             rows.append(_row(phase.name, phase.after, roles))
     rows.append(_row("at the peak", recording.peak.by_role, roles))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(
-            [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])],
-        ).rstrip()
-        for row in rows
-    )
+    return text_table(rows, range(1, len(rows[0])))
 
 
 def _row(name: str, by_role: dict[str, int], roles: list[str]) -> list[str]:
@@ -82,7 +77,9 @@ def lines(blocks: Iterable[Block], most: int = MOST_BLOCKS) -> list[str]:
 
 def block_words(block: Block) -> str:
     """What a block is, and which operation made it, as far as that is known."""
-    words = [block.name] * bool(block.name) + [shape_words(block.shape)] * bool(block.shape)
+    words = [short_name(block.name)] * bool(block.name) + [shape_words(block.shape)] * bool(
+        block.shape
+    )
     if not block.name and block.op:
         words.append(f"made by {block.op}")
     return " ".join(words)

@@ -1,7 +1,7 @@
 """Pictures of data over axes: drawn by Matplotlib, rewritten for a page.
 
 Matplotlib's SVG holds ids, references and styles that would clash on a page with several pictures.
-What is kept of it here: paths and texts, with colours as attributes that can follow a theme.
+Here its paths and texts are kept. Their colours become attributes that can follow a theme.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .figure import Picture
 from .theme import light
 
 SIZE = (4.5, 2.9)
-"""Width and height in inches: three quarters of it fit on a phone, where it is still legible."""
+"""Width and height in inches. A phone shows it at three quarters of that, still legible."""
 
 STYLE = {
     "axes.axisbelow": True,
@@ -44,7 +44,7 @@ STYLE = {
     "lines.markersize": 5.5,
     "savefig.facecolor": "none",
     "savefig.edgecolor": "none",
-    "svg.fonttype": "none",  # text stays text: it is read aloud, and takes the page's font
+    "svg.fonttype": "none",  # text stays text: readable aloud, in the page's font
     "text.color": light("ink"),
     "text.parse_math": False,  # a dollar is a dollar
     "xtick.color": light("line"),
@@ -56,9 +56,9 @@ STYLE = {
 
 @dataclass(frozen=True)
 class Plot(Picture):
-    """A picture drawn by Matplotlib; a subclass says what stands on the axes.
+    """A picture drawn by Matplotlib. A subclass says what stands on the axes.
 
-    An artist with a gid that is in :meth:`points` becomes a group with it as ``data-lens``.
+    An artist whose gid is in :meth:`points` becomes a group with the gid as ``data-lens``.
     """
 
     @abstractmethod
@@ -66,7 +66,7 @@ class Plot(Picture):
         """Draw onto ``axes``, in the colours of :func:`~autograd_lens.view.theme.light`."""
 
     def points(self) -> dict[str, list[str]]:
-        """By gid, what each marker stands for; shown when a pointer rests on it."""
+        """For each gid, what its markers stand for. A pointer that rests on one shows it."""
         return {}
 
     def svg(self) -> str:
@@ -84,13 +84,13 @@ def _svg(plot: Plot) -> str:
 
 
 def _drawn(plot: Plot, form: str, **options: Any) -> bytes:
-    # On a new machine the list of fonts takes seconds, of which a warning would tell.
+    # On a new machine Matplotlib takes seconds to list the fonts, and logs that.
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     import matplotlib.style
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-    # From the defaults: the reader's own settings are for the reader's own plots.
+    # The style starts from the defaults. The reader's own settings are for the reader's own plots.
     with matplotlib.style.context(["default", STYLE]):
         figure = Figure(figsize=SIZE, layout="constrained")
         plot.paint(figure.subplots())
@@ -102,14 +102,14 @@ def _drawn(plot: Plot, form: str, **options: Any) -> bytes:
 
 
 def label_ticks(axis: Any, log: bool) -> None:
-    """Numbers at the ticks of an axis whose ends are known; no two of them may look alike."""
+    """Label the ticks of an axis whose ends are known. No two labels look alike."""
     low, high = axis.get_view_interval()
     if log:
         axis.set_minor_formatter(lambda *_: "")
         if math.floor(math.log10(high)) > math.ceil(math.log10(low)):
             axis.set_major_formatter(tick)
             return
-        # Less than two powers of ten in view: steps as on a linear axis, or there is no number.
+        # With less than two powers of ten in view, there would be no label: use linear steps.
         from matplotlib.ticker import MaxNLocator
 
         axis.set_major_locator(MaxNLocator(5))
@@ -119,7 +119,7 @@ def label_ticks(axis: Any, log: bool) -> None:
 
 
 def tick(value: float, _position: int = 0) -> str:
-    """A label at a logarithmic axis: ``10⁻³``, ``2``, ``1000``; empty between powers of ten."""
+    """A label at a logarithmic axis: ``10⁻³``, ``0.1``, ``1000``. Empty between powers of ten."""
     power = math.log10(value)
     if abs(power - round(power)) > 1e-6:
         return ""
@@ -186,7 +186,7 @@ def _text(element: Any) -> str:
     x, y = (_short(element.get(name)) for name in "xy")
     turn = element.get("transform", "")
     turn = "" if turn.startswith("rotate(-0 ") else f' transform="{_short(turn)}"'
-    # A colour that Matplotlib leaves out is black; here the page's style says ink.
+    # Matplotlib leaves out the colour of black text. The page's style then says ink.
     return (
         f'<text x="{x}" y="{y}"{turn} font-size="{size}"{_paint(style)}>'
         f"{escape(''.join(element.itertext()))}</text>"
@@ -194,7 +194,7 @@ def _text(element: Any) -> str:
 
 
 def _marker(use: Any, shapes: dict[str, Any], words: str) -> str:
-    """A marker drawn where it stands, since a reference needs an id."""
+    """A marker as a shape of its own, because a reference to a shared one needs an id."""
     shape = shapes[use.get(_HREF)]
     x, y = (_short(use.get(name)) for name in "xy")
     paint = _paint(_style(shape) | _style(use))

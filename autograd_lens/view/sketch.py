@@ -1,8 +1,8 @@
-"""Pictures from a list of marks, for films with many frames: a millisecond each.
+"""Pictures from a list of marks, for films with many frames.
 
-Laying out the same axes with Matplotlib takes some 200 ms, which fifty frames multiply. Here every
-mark has its place in points, from the top left; the list becomes an SVG as it stands, and a PNG
-through Matplotlib, which draws the same marks.
+Every mark has its place in points, from the top left, so a frame takes a millisecond. Matplotlib
+takes 200 for the layout of its axes. The marks become an SVG as they stand. Matplotlib draws them
+for a PNG.
 """
 
 from __future__ import annotations
@@ -19,11 +19,15 @@ from .theme import FONT, light
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """A filled polygon; ``fill`` and ``edge`` are roles of the theme."""
+    """A filled polygon. ``fill`` and ``edge`` are roles of the theme.
+
+    A ``name`` becomes its ``data-lens`` and its ``class``.
+    """
 
     points: tuple[tuple[float, float], ...]
     fill: str
     edge: str
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,10 @@ class Stroke:
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Text, its middle height at ``at``; ``anchor`` is ``"start"``, ``"middle"`` or ``"end"``."""
+    """Text whose middle height is at ``at``.
+
+    ``anchor`` says which part of it is there: ``"start"``, ``"middle"`` or ``"end"``.
+    """
 
     at: tuple[float, float]
     text: str
@@ -51,13 +58,42 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A marker with a name (``data-lens``) and a title, shown when a pointer rests on it."""
+    """A marker, a ``"circle"`` or one that points ``"down"``.
+
+    Its name becomes ``data-lens`` and ``class``. A pointer that rests on it shows its title.
+    """
 
     at: tuple[float, float]
     role: str
     name: str
     title: str
     shape: str = "circle"
+
+
+def box(
+    at: tuple[float, float], size: tuple[float, float], fill: str, edge: str, name: str = ""
+) -> Area:
+    """A box of ``size``; ``at`` is the middle of its left side."""
+    (x, y), (width, height) = at, size
+    low, high = y - height / 2, y + height / 2
+    return Area(((x, low), (x + width, low), (x + width, high), (x, high)), fill, edge, name)
+
+
+def width_of(text: str, size: float = 9.0) -> float:
+    """How wide a text of this size is at most, in points.
+
+    The page chooses the font, so a box around a text has to have room for a wide one.
+    """
+    return size * sum(map(_share, printable(text)))
+
+
+def _share(character: str) -> float:
+    """The width of a character as a share of the size of its font."""
+    if character in " .,:;'|!ijlI()[]{}":
+        return 0.4
+    if character in "mwMW@%" or not character.isascii():
+        return 1.0
+    return 0.64 if character.islower() or character.isdigit() else 0.84
 
 
 Mark = Area | Stroke | Words | Spot
@@ -71,7 +107,7 @@ class Sketch(Picture):
     marks: tuple[Mark, ...]
 
     def svg(self) -> str:
-        """Write the marks down; nothing can be missing."""
+        """Write the marks. This needs no program."""
         width, height = self.size
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}pt" height="{height:g}pt" '
@@ -99,7 +135,8 @@ def _written(mark: Mark) -> str:
     if isinstance(mark, Area):
         (x, y), *rest = mark.points
         path = f"M{x:.1f} {y:.1f}" + "".join(f"L{a:.1f} {b:.1f}" for a, b in rest)
-        return f'<path d="{path}z" fill="{light(mark.fill)}" stroke="{light(mark.edge)}"/>'
+        named = f' data-lens="{mark.name}" class="{mark.name}"' if mark.name else ""
+        return f'<path{named} d="{path}z" fill="{light(mark.fill)}" stroke="{light(mark.edge)}"/>'
     if isinstance(mark, Stroke):
         dashes = ' stroke-dasharray="3 2"' * mark.dashed
         (x1, y1), (x2, y2) = mark.start, mark.end

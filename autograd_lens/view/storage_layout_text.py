@@ -1,6 +1,7 @@
-"""A storage layout as text: what each tensor is, and who reads each cell that is shown.
+"""A storage layout as text: what each tensor is, and which indices read each cell.
 
-Large storages are cut to as many cells as can be read; the work is bounded by them.
+Of a large storage it shows some cells only. The work depends on their number, and not on the size
+of the storage.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from dataclasses import dataclass
 
 from ..layouts.layout import Index, StorageLayout, TensorLayout
 from ..layouts.readers import Readers
-from .text import count, shape_words
+from .tables import text_table
+from .text import count, indent, shape_words, short_name
 
 CELLS = 48
-"""Cells of one storage in a picture."""
+"""Number of cells of one storage that are shown."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell that is shown: by tensor, which of its indices read it."""
+    """A cell that is shown, and for each tensor the indices that read it."""
 
     storage: int
     number: int
@@ -25,7 +27,7 @@ class Cell:
 
 
 def window(layout: StorageLayout, storage: int) -> range:
-    """The cells that are shown: all of a small storage, else from the first that is read."""
+    """The cells that are shown: all of a small storage, else those from the first that is read."""
     cells = layout.storages[storage].cells
     first = 0
     if cells > CELLS:
@@ -41,7 +43,7 @@ def window(layout: StorageLayout, storage: int) -> range:
 
 
 def shown_cells(layout: StorageLayout, storage: int) -> list[Cell]:
-    """The cells of a storage that are shown, and who reads them."""
+    """The cells of a storage that are shown, with the indices that read them."""
     who = [(k, t) for k, t in enumerate(layout.tensors) if t.storage == storage]
     return [
         Cell(storage, cell, {k: t.readers_at(layout.element_at(cell, k)) for k, t in who})
@@ -50,22 +52,22 @@ def shown_cells(layout: StorageLayout, storage: int) -> list[Cell]:
 
 
 def all_shown(layout: StorageLayout) -> list[list[Cell]]:
-    """The cells of every storage that are shown."""
+    """For each storage, the cells that are shown."""
     return [shown_cells(layout, storage) for storage in range(len(layout.storages))]
 
 
 def is_shared(readers: Readers) -> bool:
-    """Whether two indices of a tensor read the same; what was not counted is many."""
+    """Whether several indices of a tensor read the same element; True if they were not counted."""
     return readers.number is None or readers.number > 1
 
 
 def index_word(index: Index) -> str:
-    """``1,0``; ``()`` for the one index of a tensor without dimensions."""
+    """An index as ``1,0``. A tensor without dimensions has the index ``()``."""
     return ",".join(map(str, index)) or "()"
 
 
 def readers_word(readers: Readers) -> str:
-    """One index, or several that read the same cell; empty for a hole."""
+    """The indices that read a cell. Empty for a hole."""
     words = [index_word(index) for index in readers.indices]
     if readers.number is None:
         words.append("and more")
@@ -75,11 +77,11 @@ def readers_word(readers: Readers) -> str:
 
 
 def describe(layout: StorageLayout, number: int) -> str:
-    """A line on one tensor: what it is, how it lies, and what is special about it."""
+    """A line on one tensor: what it is, where its elements lie, and what is special about it."""
     tensor = layout.tensors[number]
     order = " and ".join(tensor.formats) if tensor.formats else "not contiguous"
     head = (
-        f"{tensor.name}: {tensor.dtype} {shape_words(tensor.shape)}, strides "
+        f"{short_name(tensor.name)}: {tensor.dtype} {shape_words(tensor.shape)}, strides "
         f"{shape_words(tensor.stride)}, offset {tensor.storage_offset}, {order}"
     )
     if tensor.begins:
@@ -88,7 +90,7 @@ def describe(layout: StorageLayout, number: int) -> str:
 
 
 def _span_words(tensor: TensorLayout) -> list[str]:
-    """From where to where a tensor reads, where that is not plain."""
+    """How many elements a tensor spans, if there are holes or overlaps among them."""
     if tensor.span is None:
         return ["it has no elements"]
     elements = count(tensor.span[1] - tensor.span[0] + 1, "element")
@@ -100,7 +102,7 @@ def _span_words(tensor: TensorLayout) -> list[str]:
 
 
 def _memory_words(tensor: TensorLayout) -> list[str]:
-    """What shape and strides don't tell: the bits of a tensor, and what its storage lacks."""
+    """What shape and strides don't tell: conjugation, too short a storage, hidden values."""
     said = [f"it reads every element {tensor.reads}"] * bool(tensor.reads)
     if tensor.span and tensor.span[1] >= tensor.held:
         said.append(
@@ -113,7 +115,7 @@ def _memory_words(tensor: TensorLayout) -> list[str]:
 
 
 def caption(layout: StorageLayout) -> str:
-    """What the reader says, and how many tensors share how many storages."""
+    """The reader's note, and the tensor, or how many tensors lie in how many storages."""
     said = f"{layout.note} " * bool(layout.note)
     tensors, storages = len(layout.tensors), len(layout.storages)
     cells = " and ".join(count(storage.cells, "cell") for storage in layout.storages)
@@ -124,7 +126,7 @@ def caption(layout: StorageLayout) -> str:
 
 
 def text(layout: StorageLayout, shown: list[list[Cell]]) -> str:
-    """The tensors, then each storage as a table: a row per cell, a column per tensor."""
+    """A line per tensor, then a table per storage with a row per cell and a column per tensor."""
     lines = [layout.note] * bool(layout.note)
     lines += [describe(layout, number) for number in range(len(layout.tensors))]
     for number, cells in enumerate(shown):
@@ -133,13 +135,12 @@ def text(layout: StorageLayout, shown: list[list[Cell]]) -> str:
         total = count(storage.cells, "cell")
         lines.append(f"storage {number}: {total} of {unit}{cut(layout, number)}")
         rows = _rows(layout, number, cells)
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines += ["  " + "  ".join(map(str.rjust, row, widths)) for row in rows]
+        lines.append(indent(text_table(rows, range(len(rows[0]))), 2))
     return "\n".join(lines)
 
 
 def cut(layout: StorageLayout, storage: int) -> str:
-    """Which cells are shown, where they are not all."""
+    """Which cells are shown. Empty if all are."""
     cells, total = window(layout, storage), layout.storages[storage].cells
     return "" if len(cells) == total else f", {cells.start} to {cells.stop - 1} shown"
 
@@ -149,7 +150,7 @@ def _rows(layout: StorageLayout, storage: int, cells: list[Cell]) -> list[list[s
     values = _values(layout, storage, cells)
     several = len({layout.tensors[k].dtype for k in who}) > 1
     heads = [f"value as {dtype}" if several else "value" for dtype in values]
-    rows = [["cell", *heads, *(layout.tensors[k].name for k in who)]]
+    rows = [["cell", *heads, *(short_name(layout.tensors[k].name) for k in who)]]
     for cell in cells:
         held = (column.get(cell.number, "-") for column in values.values())
         reads = (readers_word(cell.readers[k]) or "-" for k in who)
@@ -158,9 +159,9 @@ def _rows(layout: StorageLayout, storage: int, cells: list[Cell]) -> list[list[s
 
 
 def _values(layout: StorageLayout, storage: int, cells: list[Cell]) -> dict[str, dict[int, str]]:
-    """By dtype and cell, what lies in memory, as far as an element of exactly one cell was copied.
+    """The values of cells, by dtype, since the same bytes are another number in another dtype.
 
-    The same bytes are another number in another dtype.
+    Known are those that were copied from a tensor whose elements are as large as a cell.
     """
     found: dict[str, dict[int, str]] = {}
     for cell in cells:

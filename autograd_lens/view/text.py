@@ -11,7 +11,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def short_bytes(number: int) -> str:
-    """``8 B``, ``12.3 kB``, ``1.06 MB``: three digits, decimal units, for pictures."""
+    """``8 B``, ``12.3 kB``, ``1.06 MB``: three digits and a decimal unit, for pictures."""
     if number < 1000:
         return f"{number} B"
     size = float(number)
@@ -26,6 +26,22 @@ def short_bytes(number: int) -> str:
 def clip(text: str, width: int) -> str:
     """``text``, cut to ``width`` characters with an ellipsis when longer."""
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def short_name(name: str, width: int = 60) -> str:
+    """A name as it is shown: a long one without its middle.
+
+    The names of one model often begin alike, and differ at their end.
+    """
+    if len(name) <= width:
+        return name
+    end = width // 3
+    return f"{name[: width - end - 1]}…{name[-end:]}"
+
+
+def short_title(title: str) -> str:
+    """A title as it is shown; a title may be a sentence."""
+    return short_name(title, 120)
 
 
 def indent(text: str, by: int) -> str:
@@ -43,12 +59,12 @@ def nested(values: Any) -> str:
 
 
 def shape_words(shape: tuple | None) -> str:
-    """``(2, 3)``; empty where a tensor has no shape."""
+    """``(2, 3)``. Empty if there is no shape."""
     return "" if shape is None else str(tuple(shape)).replace("'", "")
 
 
 def grad_words(shape: tuple | None, values: Any, few: int = 4) -> str:
-    """What stands in a ``.grad``: its values if there are few, else its shape; ``None``."""
+    """A ``.grad`` in words: ``None``, its values if they are few, else its shape."""
     if shape is None:
         return "None"
     elements = 1

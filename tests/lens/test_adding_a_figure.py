@@ -20,7 +20,7 @@ def printed_modules(monkeypatch):
     text = CONTRIBUTING.read_text(encoding="utf-8")
     blocks = re.findall(r"```python\n# (autograd_lens/[\w/]+)\.py\n(.*?)```", text, flags=re.S)
     names = [path.replace("/", ".") for path, _ in blocks]
-    assert names == ["autograd_lens.leaf_sizes", "autograd_lens.view.draw_leaf_sizes"]
+    assert names == ["autograd_lens.leaves", "autograd_lens.view.draw_leaf_sizes"]
     for name, (_, source) in zip(names, blocks, strict=True):
         module = ModuleType(name)
         module.__package__ = name.rpartition(".")[0]

@@ -100,6 +100,27 @@ def choice(text):
     return lens.explore(lambda **_: "text", **{text: {"a": text, "b": "b"}})
 
 
+def grouped(text):
+    x = leaf()
+    return lens.saved_tensors((x * x).sum()).grouped(lambda entry: text, title=text)
+
+
+def packed(text):
+    """A tensor packed as an object of a class of this name."""
+    x = leaf()
+    holder = type(text, (), {})
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: holder(), lambda held: x):
+        return lens.saved_tensors((x * x).sum())
+
+
+def explore_names(text):
+    def draw(**chosen):
+        return "text"
+
+    draw.__doc__ = text
+    return lens.explore(draw, **{text: {"a": text, "b": "b"}})
+
+
 DRAWN = [graph, record_backward, saved_tensors, record_memory, named_layout, chart, axes]
 """The text stands in the picture."""
 
@@ -158,6 +179,44 @@ def test_a_text_is_drawn(make, text, tmp_path):
     drawn = ["".join(one.itertext()) for one in ElementTree.fromstring(inlined).iter()]
     assert any(TEXTS[text] in words for words in drawn)
     assert view.save(tmp_path / "view.png").read_bytes().startswith(b"\x89PNG")
+
+
+LONG = "name" * 1250
+CLIPPED = [
+    saved_tensors,
+    grouped,
+    packed,
+    record_memory,
+    named_layout,
+    chart,
+    axes,
+    check,
+    explore_names,
+]
+
+
+def longest(words):
+    """The most characters of the long name that stand together."""
+    return max(map(len, re.findall("[name]+", words)), default=0)
+
+
+@dot
+@pytest.mark.parametrize("make", CLIPPED, ids=lambda make: make.__name__)
+def test_a_long_name_is_clipped(make):
+    view = make(LONG)
+    figure = view.figure()
+    beside = [figure.title, figure.head, *figure.legend.values()]
+    for frame in figure.frames():
+        beside += [frame.text, frame.caption, frame.where, str(frame.meter)]
+        beside += [frame.picture.svg()] if frame.picture else []
+    said = "\n".join([str(view), *beside])
+    assert "…" in said
+    assert longest(said) <= 80
+
+
+@pytest.mark.parametrize("make", [record_memory, named_layout, chart, check])
+def test_clipped_names_that_differ_at_their_end_are_told_apart(make):
+    assert str(make(LONG + ".weight")) != str(make(LONG + ".bias"))
 
 
 def test_blanks_and_lines():

@@ -44,7 +44,7 @@ def affine(marks, points):
     return True
 
 
-def test_the_twin_is_the_table_of_the_points():
+def test_the_text_is_the_table_of_the_points():
     chart = lens.chart(
         {"a": ([1, 2], [0.5, 1 / 3]), "b": ([2, 3], [1e6, NAN])}, x="n", y="cost", digits=2
     )

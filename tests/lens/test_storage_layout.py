@@ -296,7 +296,7 @@ def test_every_dtype_is_shown_with_its_values_or_without(name):
     assert "value " in text or name[6:] not in plain
 
 
-def test_the_twin_says_what_the_cells_hold():
+def test_the_text_says_what_the_cells_hold():
     x = torch.tensor([1.5, 2.0, float("nan"), 4.0])
     assert "cell  value  tensor 0\n     0    1.5         0\n" in str(lens.storage_layout(x))
     assert re.search(r"^ +1 +- +-$", str(lens.storage_layout(x[::2])), re.M)  # a hole: not read
@@ -562,3 +562,10 @@ def test_it_keeps_no_tensor_and_writes_nothing():
     assert x._version == version and not storage.expired()
     del x
     assert storage.expired() and layout.tensors[0].name == "x"
+
+
+def test_how_it_is_drawn_is_no_part_of_what_is_known():
+    x = torch.zeros(100)
+    plain, drawn = lens.storage_layout(x), lens.storage_layout(x, start=7)
+    assert plain == drawn and str(plain) != str(drawn)
+    assert set(vars(plain)) == {"tensors", "storages", "note", "drawing"}

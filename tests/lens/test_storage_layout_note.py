@@ -1,4 +1,4 @@
-"""A reader's sentence on a layout: in the twin, in the caption, and nowhere without one."""
+"""A reader's sentence on a layout: in the text, in the caption, and nowhere without one."""
 
 import torch
 
@@ -7,7 +7,7 @@ import autograd_lens as lens
 SENTENCE = "Dimensions 0 and 1 merge."
 
 
-def test_a_note_opens_twin_and_caption():
+def test_a_note_opens_text_and_caption():
     x = torch.arange(6).reshape(2, 3)
     noted = lens.storage_layout(x, x.t(), note=SENTENCE)
     frame = noted.figure().draw()

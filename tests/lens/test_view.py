@@ -109,8 +109,8 @@ def test_every_frame_of_a_film_is_a_fresh_draw(make):
     assert len(frames) == len(stills) - 1
     drawn, advice, _ = render_pictures(frames)
     assert stills[1:] == drawn and advice == ""
-    twins = re.findall(r"<pre[^>]*>(.*?)</pre>", html, flags=re.S)
-    assert [unescape(twin) for twin in twins] == [frame.text for frame in frames]
+    texts = re.findall(r"<pre[^>]*>(.*?)</pre>", html, flags=re.S)
+    assert [unescape(text) for text in texts] == [frame.text for frame in frames]
     assert str(recording).endswith("\n".join(frame.text for frame in frames))
 
 
@@ -202,9 +202,9 @@ def test_every_frame_of_an_explorer_is_a_fresh_draw():
     assert len(svgs) == len(fresh) == 9
     for svg, view in zip(svgs, fresh, strict=True):
         assert svg == inline_svgs(view._repr_mimebundle_()["text/html"])[0]
-    twins = [unescape(t) for t in re.findall(r"<pre[^>]*>(.*?)</pre>", html, flags=re.S)]
-    for twin, view in zip(twins, fresh, strict=True):
-        first, _, rest = twin.partition("\n")
+    texts = [unescape(t) for t in re.findall(r"<pre[^>]*>(.*?)</pre>", html, flags=re.S)]
+    for text, view in zip(texts, fresh, strict=True):
+        first, _, rest = text.partition("\n")
         assert re.fullmatch(r"power (= )?\d, scale (= )?[\d.]+", first)
         assert [line[2:] for line in rest.splitlines()] == str(view).splitlines()
 
