@@ -16,7 +16,7 @@ from .graph_boxes import Look, Looks
 from .graph_dot import source
 from .graph_groups import folded
 from .graph_text import head
-from .text import clip, count, grad_words, nested, shape_words
+from .text import clip, count, grad_words, nested, shape_words, short_name
 
 MAX_ITEMS = 40
 """A film of more items than this is folded: every frame is a whole picture."""
@@ -121,7 +121,7 @@ class _Film:
             held = self.recording.saved_bytes
             return f"Before the first step: the saved tensors hold {held:,} B."
         if len(scene) > 1:
-            names = f"{scene[0].label} to {scene[-1].label}"
+            names = f"{short_name(scene[0].label)} to {short_name(scene[-1].label)}"
             return f"{count(len(scene), 'node')} of the fold run, {names}."
         step = scene[0]
         came = ", ".join(_short(g) if g else "nothing" for g in step.incoming)
@@ -132,18 +132,20 @@ class _Film:
             for slot, g in enumerate(step.outgoing)
             if self._target(step, slot)
         ]
-        words = f"{step.label} receives {came} and sends {' and '.join(sent) or 'nothing'}."
+        words = (
+            f"{short_name(step.label)} receives {came} and sends {' and '.join(sent) or 'nothing'}."
+        )
         if step.freed:
-            words += f" Then it lets go of {', '.join(step.freed)}."
+            words += f" Then it lets go of {', '.join(map(short_name, step.freed))}."
         for written in step.written:
             if written.grad is not None:
-                words += f" {written.name} keeps its gradient."
+                words += f" {short_name(written.name)} keeps its gradient."
         return words
 
     def _target(self, step: BackwardStep, slot: int) -> str:
         for _, edge in self.edges_of.get(step.node, ()):
             if edge.slot == slot:
-                return self.graph.nodes[edge.target].label
+                return short_name(self.graph.nodes[edge.target].label)
         return ""
 
     def text(self, step: int) -> str:
@@ -155,7 +157,7 @@ class _Film:
             numbers = f"{scene[0].number} to {scene[-1].number}"
             return f"steps {numbers}  folded\n  saved {scene[-1].saved_bytes:,} B"
         ran = scene[0]
-        lines = [f"step {ran.number}  {ran.label}"]
+        lines = [f"step {ran.number}  {short_name(ran.label)}"]
         for number, gradient in enumerate(ran.incoming):
             which = f"in {number}" if len(ran.incoming) > 1 else "in"
             lines.append(f"  {which}  {_long(gradient)}")
@@ -164,9 +166,9 @@ class _Film:
             if target:
                 lines.append(f"  to {target}  {_long(gradient)}")
         for written in ran.written:
-            lines.append(f"  {written.name}.grad  {written.how}: {_long(written.grad)}")
+            lines.append(f"  {short_name(written.name)}.grad  {written.how}: {_long(written.grad)}")
         if ran.freed:
-            lines.append(f"  let go: {', '.join(ran.freed)}")
+            lines.append(f"  let go: {', '.join(map(short_name, ran.freed))}")
         lines.append(f"  saved {ran.saved_bytes:,} B")
         return "\n".join(lines)
 
@@ -184,7 +186,7 @@ _HOW = {
 
 
 def _written_sentence(written: Written, came: str) -> str:
-    return _HOW[written.how].format(came=came, name=written.name)
+    return _HOW[written.how].format(came=came, name=short_name(written.name))
 
 
 def _grad_words(written: tuple[Written, ...]) -> str:

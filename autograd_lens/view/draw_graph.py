@@ -8,7 +8,7 @@ from .figure import Choice, Figure, Frame
 from .graph_dot import shares_storage, source
 from .graph_groups import Modules, folded
 from .graph_text import head, text
-from .text import count
+from .text import count, short_name
 
 CLOSED = "all closed"
 
@@ -18,7 +18,7 @@ def figure(graph: GradGraph) -> Figure:
     choices: tuple[Choice, ...] = ()
     if graph.shown.group == "module":
         opening = Modules(graph).opening
-        choices = (Choice("open", ("", *opening), "menu", (CLOSED, *opening)),)
+        choices = (Choice("open", ("", *opening), "menu", (CLOSED, *map(short_name, opening))),)
     return Figure(
         title="Autograd graph",
         draw=lambda open="": frame(graph, open),
@@ -36,9 +36,12 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
     if shown.hidden:
         caption += f"; {count(shown.hidden, 'node')} folded"
     if opened:
-        caption = f"{opened} is open."
+        caption = f"{short_name(opened)} is open."
     return Frame(
-        text(graph, shown), lambda: DotPicture(source(graph, shown)), opened, caption=caption
+        text(graph, shown),
+        lambda: DotPicture(source(graph, shown)),
+        short_name(opened),
+        caption=caption,
     )
 
 

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any
 
 from ..printable import LINES, printable
+from .text import short_name
 
 
 class ProgramMissing(RuntimeError):
@@ -119,7 +120,7 @@ class Choice:
     @property
     def title(self) -> str:
         """The name as it is shown."""
-        return printable(self.name)
+        return short_name(printable(self.name))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .dot import quoted
 from .folding import Folded, Joined
 from .graph_facts import Fact, facts, joined_facts
 from .tables import cell, table, words
-from .text import clip
+from .text import clip, short_name
 from .theme import light
 
 
@@ -85,7 +85,7 @@ def _operation(
     special = node.saved or node.hooks or node.kind != "op" or look.state or uses
     if not detailed and not special:
         if not any(output.name or output.given for output in node.outputs):
-            return f'{name} [label="{node.label}"]'
+            return f"{name} [label={quoted(short_name(node.label))}]"
     rows = [_row(fact, look) for fact in facts(graph, node, detailed)]
     rows += [_cell(_leaf_words(graph, leaf), frame="parameter") for leaf in uses]
     border, fill, width, dashed = _STATE[look.state]
@@ -101,9 +101,9 @@ def _operation(
     if dashed:
         attributes.append('style="rounded,filled,dashed"')
     if rows:
-        label = f"<{_table([_cell(node.label, bold=True, size=12)] + rows)}>"
+        label = f"<{_table([_cell(short_name(node.label), bold=True, size=12)] + rows)}>"
     else:
-        label = quoted(node.label)
+        label = quoted(short_name(node.label))
     return f"{name} [label={label} {' '.join(attributes)}]"
 
 
@@ -127,7 +127,7 @@ def _row(fact: Fact, look: Look) -> str:
 
 
 def _saved(saved: SavedTensor, held: str, place: int, look: Look) -> str:
-    gone = f"✓ {saved.field} freed"
+    gone = f"✓ {short_name(saved.field, 40)} freed"
     freed = saved.freed or saved.field in look.freed
     if saved.empty and not freed:
         return _cell(held, colour="muted")
@@ -142,7 +142,7 @@ def _saved(saved: SavedTensor, held: str, place: int, look: Look) -> str:
 
 
 def _leaf(graph: GradGraph, node: Node, name: str, look: Look) -> str:
-    rows = [_cell(clip(node.label, 60), bold=True, size=12)]
+    rows = [_cell(short_name(node.label), bold=True, size=12)]
     rows += [_row(fact, look) for fact in facts(graph, node, True)]
     border = "parameter" if not look.state or look.state == "wait" else _STATE[look.state][0]
     fill = _STATE[look.state][1]
@@ -158,14 +158,14 @@ def _leaf(graph: GradGraph, node: Node, name: str, look: Look) -> str:
 def _leaf_words(graph: GradGraph, node: Node) -> str:
     """A leaf as one row of a node that uses it."""
     shape, grad, *more = facts(graph, node, True)
-    words = [f"↓ {node.label} {shape.brief}"]
+    words = [f"↓ {short_name(node.label, 40)} {shape.brief}"]
     words += [grad.brief] if node.leaf.grad is not None else []
     return clip(" ".join((*words, *(fact.brief for fact in more))), 60)
 
 
 def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
     size, *saved = joined_facts(graph, joined)
-    rows = [_cell(clip(joined.group.title, 60), bold=True, size=12), _cell(size, colour="muted")]
+    rows = [_cell(short_name(joined.group.title), bold=True, size=12), _cell(size, colour="muted")]
     rows += [_cell(words, fill="saved-fill") for words in saved]
     border, fill, width, _ = _STATE[look.state]
     opens = f"opens opens_{joined.group.opens}" if joined.group.opens else ""

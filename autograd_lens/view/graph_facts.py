@@ -13,7 +13,7 @@ from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from ..saving.record import SavedTensor
 from .folding import Joined
-from .text import clip, count, grad_words, shape_words, short_bytes
+from .text import clip, count, grad_words, shape_words, short_bytes, short_name
 
 DETAILED = 60
 """Above so many items a picture and its text leave out formulas and attributes, the picture also
@@ -51,7 +51,9 @@ def facts(graph: GradGraph, node: Node, detailed: bool) -> list[Fact]:
             Fact("formula", f"gradient of {words}", clip(words, 40))
             for words in formula_words(graph, node)
         ]
-        found += [_fact("attribute", f"{name} = {text}") for name, text in _attributes(node)]
+        found += [
+            _fact("attribute", f"{short_name(name)} = {text}") for name, text in _attributes(node)
+        ]
     found += [
         Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), place, saved)
         for place, saved in enumerate(node.saved)
@@ -80,7 +82,7 @@ def _outputs(node: Node) -> list[Fact]:
     for number, output in enumerate(node.outputs):
         if output.name or output.given:
             which = f"output {number}" if len(node.outputs) > 1 else ""
-            words = f"{output.name or 'output'} {shape_words(output.shape)}".rstrip()
+            words = f"{short_name(output.name or 'output')} {shape_words(output.shape)}".rstrip()
             full = f"{which} = {words}".strip()
             found.append(Fact("output", full, clip(f"{which}: {words}" if which else words, 40)))
     return found
@@ -97,6 +99,7 @@ def _hooks(node: Node) -> list[Fact]:
     counts = Counter((hook.kind, hook.target) for hook in node.hooks)
     found = []
     for (kind, target), number in counts.items():
+        target = short_name(target)
         words = f"{target} retains its grad"
         if kind != "retain_grad":
             words = count(number, f"{kind} hook") + ("" if node.leaf else f" on {target}")
@@ -116,13 +119,13 @@ def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
     """One saved tensor: field, shape, bytes, storage and whose it is, versions."""
     if saved.empty:
         return f"saved {saved.field}: {'freed' if saved.freed else 'not needed'}"
-    what = f"packed as {saved.kind}" if saved.packed else shape_words(saved.shape)
-    parts = [f"saved {saved.field}: {what}", f"{saved.bytes:,} B"]
+    what = f"packed as {short_name(saved.kind)}" if saved.packed else shape_words(saved.shape)
+    parts = [f"saved {short_name(saved.field)}: {what}", f"{saved.bytes:,} B"]
     if saved.packed and saved.storage_bytes != saved.bytes:
         parts.append(f"keeps {saved.storage_bytes:,} B alive")
     for number in saved.storages:
         names = graph.storages[number].names
-        parts.append(f"storage {number}" + (f" of {names[0]}" if names else ""))
+        parts.append(f"storage {number}" + (f" of {short_name(names[0])}" if names else ""))
     if saved.stale:
         parts.append(f"CHANGED: version {saved.version}, saved at {saved.saved_version}")
     elif saved.version:

@@ -6,7 +6,7 @@ from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from .folding import Folded, Joined
 from .graph_facts import DETAILED, Fact, facts, joined_facts
-from .text import count
+from .text import count, short_name
 
 
 def head(graph: GradGraph) -> str:
@@ -19,7 +19,7 @@ def head(graph: GradGraph) -> str:
     if graph.plain_outputs:
         line += f"; {count(graph.plain_outputs, 'output')} without a graph"
     if graph.unreached:
-        line += f"; no gradient reaches {some(list(graph.unreached))}"
+        line += f"; no gradient reaches {some([short_name(name) for name in graph.unreached])}"
     return line
 
 
@@ -63,12 +63,13 @@ def some(targets: list[str]) -> str:
 def node_words(node: Node, known: list[Fact]) -> str:
     """The node in one line: label, kind if it is special, what it makes."""
     beside = [fact.words for fact in known if fact.kind in ON_THE_LINE]
+    label = short_name(node.label)
     if node.leaf is not None:
-        return f"{node.label}: leaf {', '.join(beside)}"
-    words = node.label if node.kind == "op" else f"{node.label} [{node.kind}]"
+        return f"{label}: leaf {', '.join(beside)}"
+    words = label if node.kind == "op" else f"{label} [{node.kind}]"
     return " ".join((words, *beside))
 
 
 def joined_words(graph: GradGraph, joined: Joined) -> str:
     """Several nodes in one line: what they are, how many, and what they keep alive."""
-    return f"[{joined.group.title}: {', '.join(joined_facts(graph, joined))}]"
+    return f"[{short_name(joined.group.title)}: {', '.join(joined_facts(graph, joined))}]"

@@ -113,6 +113,12 @@ def packed(text):
         return lens.saved_tensors((x * x).sum())
 
 
+def module_of_long_name(text):
+    model = torch.nn.Sequential()
+    model.add_module(text.replace(".", "_"), torch.nn.Linear(2, 2))
+    return lens.graph(model(torch.ones(1, 2)).sum(), model, group="module")
+
+
 def explore_names(text):
     def draw(**chosen):
         return "text"
@@ -183,6 +189,9 @@ def test_a_text_is_drawn(make, text, tmp_path):
 
 LONG = "name" * 1250
 CLIPPED = [
+    graph,
+    record_backward,
+    module_of_long_name,
     saved_tensors,
     grouped,
     packed,

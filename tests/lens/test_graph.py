@@ -5,6 +5,7 @@ makes the node keep it, if the gradient it is for is needed.
 """
 
 import re
+
 import pytest
 import torch
 from independent import edge_set, labels, saved_fields
