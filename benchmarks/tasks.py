@@ -13,14 +13,12 @@ import time
 import traceback
 import tracemalloc
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any
 
 import torch
 import torchviz
 
 import autograd_lens as lens
-from autograd_lens import _torch
 
 from . import models
 
@@ -90,80 +88,6 @@ def backward(model: str) -> dict[str, float]:
     return {"plain": statistics.median(plain), "recorded": statistics.median(recorded)}
 
 
-def _bare_walk(output: torch.Tensor) -> int:
-    """A walk as it is often written: a list for each node; see also the shortest one below."""
-    seen, pending = set(), [output.grad_fn]
-    while pending:
-        node = pending.pop()
-        if node not in seen:
-            seen.add(node)
-            pending += [target for target, _ in node.next_functions if target is not None]
-    return len(seen)
-
-
-def _shortest_walk(output: torch.Tensor) -> int:
-    """The quickest walk that we could write: no call, no list for a node."""
-    seen, pending = {None}, [output.grad_fn]
-    while pending:
-        node = pending.pop()
-        if node not in seen:
-            seen.add(node)
-            for target, _ in node.next_functions:
-                pending.append(target)
-    return len(seen)
-
-
-def _reads(output: torch.Tensor) -> int:
-    """The shortest walk, and what a ledger must read of tensors; keeps and decides nothing.
-
-    For graphs without Python Functions, lists and hooks.
-    """
-    seen, pending, found = {None}, [output.grad_fn], 0
-    read_facts = attrgetter("shape", "dtype", "device", "_version")
-    while pending:
-        node = pending.pop()
-        if node not in seen:
-            seen.add(node)
-            for _, read in _torch.raw_readers(type(node)):
-                raw = read(node)
-                tensor = raw.data if raw.unpack_hook is None else None
-                if tensor is not None:
-                    read_facts(tensor)
-                    storage = tensor.untyped_storage()
-                    found += storage._cdata is not None and storage.nbytes()
-            for target, _ in node.next_functions:
-                pending.append(target)
-    return found
-
-
-def ledger(model: str) -> dict[str, float]:
-    """Least seconds of a bare walk and of the ledger, on a new graph and on one walked before.
-
-    The least of many: what is compared takes a millisecond, and anything else on the machine adds.
-    """
-    names, output = getattr(models, model)()
-    ways: dict[str, Callable[[], Any]] = {
-        "walk": lambda: _bare_walk(output),
-        "shortest walk": lambda: _shortest_walk(output),
-        "reads": lambda: _reads(output),
-        "ledger": lambda: lens.saved_tensors(output).total_bytes,
-        "named": lambda: lens.saved_tensors(output, names).total_bytes,
-        "entries": lambda: lens.saved_tensors(output, names).entries,
-    }
-    least = {}
-    for name, run in ways.items():
-        run()
-        least[name] = min(_timed(run) for _ in range(30))
-    for name in ("walk", "ledger"):
-        new = []
-        for _ in range(15):
-            names, output = getattr(models, model)()
-            new.append(_timed(ways[name]))
-        least[f"new {name}"] = min(new)
-    least["walk kB"], least["ledger kB"] = _kilobytes(ways["walk"]), _kilobytes(ways["named"])
-    return least
-
-
 def _kilobytes(run: Callable[[], Any]) -> float:
     """The peak of Python memory that a call takes, and its result with it."""
     tracemalloc.start()
@@ -212,7 +136,7 @@ def forward(model: str) -> dict[str, float]:
 def main(model: str, what: str) -> None:
     """Run one task and print its result."""
     torch.set_num_threads(1)
-    by_name = {"backward": backward, "ledger": ledger, "forward": forward}
+    by_name = {"backward": backward, "forward": forward}
     if what in by_name:
         result = by_name[what](model)
     else:
