@@ -20,7 +20,6 @@ from .. import _torch
 _LIVE_ON_THEIR_OWN = (
     type,
     types.ModuleType,
-    types.BuiltinFunctionType,
     torch.nn.Module,
     torch.optim.Optimizer,
     str,
@@ -90,6 +89,8 @@ def _parts(one: Any) -> Iterator[Any]:
                 yield cell.cell_contents
             except ValueError:  # not filled yet, or emptied
                 pass
+    elif isinstance(one, types.BuiltinFunctionType):
+        yield one.__self__  # of a method of a tensor, the tensor; of a function, its module
     elif isinstance(one, types.MethodType):
         yield one.__self__
         yield one.__func__

@@ -4,6 +4,7 @@ import gc
 import pickle
 import weakref
 
+import numpy as np
 import pytest
 import torch
 from allocations import judge
@@ -443,3 +444,86 @@ def test_bad_arguments_are_refused_in_a_sentence(call, error, words):
     with pytest.raises(error, match=words) as caught:
         call(torch.ones(2, requires_grad=True).exp())
     assert "\n" not in str(caught.value)
+
+
+# Memory that is no tensor; whose memory it is
+
+
+class PutsOnCtx(torch.autograd.Function):
+    """Keeps what a function makes of its input."""
+
+    @staticmethod
+    def forward(ctx, x, make):
+        ctx.kept = make(x.detach())
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, None
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "size"),
+    [
+        (lambda x: x.clone().numpy(), None, 4000),  # of a tensor: its storage
+        (lambda x: np.arange(500.0), "ndarray", 4000),
+        (lambda x: [np.arange(500.0)[::2]], "ndarray", 4000),  # the array that owns the memory
+        (lambda x: x.clone().untyped_storage(), "UntypedStorage", 4000),
+        (lambda x: {"raw": bytes(4000)}, "bytes", 4000),
+        (lambda x: bytearray(4000), "bytearray", 4000),
+        (lambda x: x.tolist, "Tensor", 4000),  # a bound method keeps its object
+        (lambda x: "a text", None, 0),
+    ],
+)
+def test_memory_on_ctx_counts_whatever_holds_it(make, kind, size):
+    x = torch.randn(1000, requires_grad=True)
+    ledger = lens.saved_tensors(PutsOnCtx.apply(x, make), {"x": x})
+    assert ledger.total_bytes == size
+    if kind:
+        (entry,) = ledger.entries
+        assert entry.kind == kind and entry.storage_bytes == size
+        assert entry.field.startswith("ctx.kept")
+
+
+@pytest.mark.parametrize("pack", [lambda t: t.numpy().copy(), lambda t: t.numpy().tobytes()])
+def test_what_a_hook_packs_into_other_memory_counts(pack):
+    x = torch.randn(1000, requires_grad=True)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: pack(t.detach()), torch.tensor):
+        y = x.exp()
+    (entry,) = lens.saved_tensors(y).entries
+    assert entry.packed and entry.storage_bytes == 4000
+    assert lens.saved_tensors(y).activation_bytes == 4000
+
+
+def test_tables_and_masks_of_a_module_are_buffers():
+    class Masked(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(4, 4)
+            self.mask = torch.ones(4, 4)
+            self.tables = {"cos": torch.rand(4), "sin": torch.rand(4)}
+
+        def forward(self, x):
+            x = self.linear(x) * self.mask
+            return x * self.tables["cos"]
+
+    model = Masked()
+    ledger = lens.saved_tensors(model(torch.ones(4, 4)).sum(), model)
+    owners = {entry.owner: entry.role for entry in ledger.entries}
+    assert owners["mask"] == owners["tables['cos']"] == "buffer"
+    assert "tables['sin']" not in owners
+
+
+def test_a_leaf_that_is_no_parameter_of_the_model_is_an_input():
+    model = nn.Linear(4, 1)
+    between = torch.rand(8, 4, requires_grad=True)
+    out = model(between).tanh()
+    (gradient,) = torch.autograd.grad(out.sum(), between, create_graph=True)
+    roles = {e.owner: e.role for e in lens.saved_tensors((out, gradient), model).entries}
+    assert roles["weight"] == "parameter"
+    ledger = lens.saved_tensors(out, model)
+    assert {e.owner: e.role for e in ledger.entries if e.owner and "leaf" in e.owner} == {
+        "leaf 2": "input"
+    }
+    # without a Module a leaf is what is trained
+    assert lens.saved_tensors(out).input_bytes == 0
