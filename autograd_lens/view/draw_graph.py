@@ -5,7 +5,9 @@ from __future__ import annotations
 from ..graphs.grad_graph import GradGraph
 from .dot import DotPicture
 from .figure import Choice, Figure, Frame
+from .folding import Group, Joined
 from .graph_dot import shares_storage, source
+from .graph_facts import joined_facts
 from .graph_groups import Modules, folded
 from .graph_text import head, text
 from .text import count, short_name
@@ -36,7 +38,8 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
     if shown.hidden:
         caption += f"; {count(shown.hidden, 'node')} folded"
     if opened:
-        caption = f"{short_name(opened)} is open."
+        inside = Joined(Group(opened), tuple(Modules(graph).members[opened]))
+        caption = f"{', '.join(joined_facts(graph, inside))}; boxes in it are its own modules."
     return Frame(
         text(graph, shown),
         lambda: DotPicture(source(graph, shown)),
