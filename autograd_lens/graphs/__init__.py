@@ -5,6 +5,7 @@
 ``reading``             from live nodes to the record: the one place that reads them
 ``roots``               the nodes behind the given outputs
 ``order``               the walk, in the order of the engine
+``links``               edges as numbers
 ``deallocation``        guards that let a deep graph be freed
 ``kinds``               what kind of node a node is
 ``describe``            one node as data

@@ -11,10 +11,9 @@ have: the held nodes can be reached from the guarded one anyway.
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .order import Edges
+from .links import Edges
 
 BAND = 500
 """Levels between two guards. A level costs 200 to 270 bytes of C stack when a graph is freed on

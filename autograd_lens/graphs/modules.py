@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from .order import Edges
+from .links import Edges
 
 Paths = frozenset[str]
 

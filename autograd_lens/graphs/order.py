@@ -12,31 +12,13 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from itertools import accumulate
 from typing import Any
 
 from .. import _torch
 from .deallocation import BAND, lay_guards
-
-
-@dataclass(frozen=True)
-class Edges:
-    """The edges of many nodes in little memory, by number of the node.
-
-    The edges of node ``k`` are the positions ``bounds[k]`` to ``bounds[k + 1]``. ``targets`` holds
-    node numbers (-1 where an input needs no gradient), ``input_nrs`` the output they lead to.
-    """
-
-    bounds: array[int]
-    targets: array[int]
-    input_nrs: array[int]
-
-    def of(self, number: int) -> Iterator[tuple[int, int]]:
-        """Yield ``(target, input_nr)`` of one node."""
-        for place in range(self.bounds[number], self.bounds[number + 1]):
-            yield self.targets[place], self.input_nrs[place]
+from .links import Edges
 
 
 def engine_order(roots: Iterable[Any]) -> tuple[list[Any], Edges]:

@@ -23,8 +23,9 @@ from ..saving.recorder import SavedRecorder, kept_by_opaque
 from ..saving.saved import Reader
 from .describe import Describer, hooks_of_intermediates
 from .kinds import is_in_place_on_view, kind_of, saves_through_hooks
+from .links import Edges
 from .modules import modules_by_node
-from .order import Edges, engine_order
+from .order import engine_order
 from .record import Edge, Reading
 from .roots import find_roots
 
