@@ -47,20 +47,17 @@ class Reader:
         """
         of_node = (index, name)
         found: list[SavedTensor] = []
-        for field, read in _torch.raw_readers(type(node)):
-            try:
-                raw = read(node)
-            except RuntimeError:  # a list refuses once released, and only then
+        for field, raw in raw_entries(node):
+            if raw is None:
                 found.append(SavedTensor(*of_node, field, freed=True))
-                continue
-            if type(raw) is tuple:
+            elif type(raw) is tuple:
                 found += self._list(of_node, node, field, raw)
             elif raw.data is None and raw.unpack_hook is None:
                 found.append(SavedTensor(*of_node, field, freed=_refuses(node, field)))
             else:
                 found.append(self._entry(of_node, node, field, raw))
+        found += self._ctx(of_node, node)
         if _torch.is_python(type(node)):
-            found += self._ctx(of_node, node)
             for tensor in _torch.raw_data(node):  # it may have saved what has a graph of its own
                 if isinstance(tensor, torch.Tensor):
                     self._follow(tensor)
@@ -103,17 +100,15 @@ class Reader:
 
     def _ctx(self, of_node: tuple[int, str], node: Any) -> Iterator[SavedTensor]:
         """What a Python Function put on ``ctx`` itself: kept, but watched by nobody."""
-        for name, value in vars(node).items():
-            for number, one in enumerate(memory_kept(value)):
-                place = f"ctx.{name}" if one is value else f"ctx.{name}[{number}]"
-                if isinstance(one, torch.Tensor):
-                    self._follow(one)
-                    yield self._tensor(of_node, place, one, _torch.version(one), None)
-                else:
-                    kept, kind = self._kept(self.storages.of(one)), type(one).__name__
-                    yield SavedTensor(
-                        *of_node, place, bytes=element_bytes(one), kind=kind, packed=True, **kept
-                    )
+        for place, one in kept_on_ctx(node):
+            if isinstance(one, torch.Tensor):
+                self._follow(one)
+                yield self._tensor(of_node, place, one, _torch.version(one), None)
+            else:
+                kept, kind = self._kept(self.storages.of(one)), type(one).__name__
+                yield SavedTensor(
+                    *of_node, place, bytes=element_bytes(one), kind=kind, packed=True, **kept
+                )
 
     def _tensor(
         self,
@@ -181,31 +176,44 @@ class Reader:
             self.further.append(node)
 
 
+def raw_entries(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each field of ``node`` with its raw entry: a tuple for a list, None once released."""
+    for field, read in _torch.raw_readers(type(node)):
+        try:
+            raw = read(node)
+        except RuntimeError:  # only a list refuses, and only once it is released
+            raw = None
+        yield field, raw
+
+
+def kept_on_ctx(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all memory that a Python ``Function`` put on ``ctx`` itself, with its place."""
+    if not _torch.is_python(type(node)):
+        return
+    for name, value in vars(node).items():
+        for number, one in enumerate(memory_kept(value)):
+            yield (f"ctx.{name}" if one is value else f"ctx.{name}[{number}]"), one
+
+
 def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield every tensor that ``node`` keeps alive, with its place; not to be held on to.
 
-    What an unpack hook holds, such as the inputs of a checkpoint, is told once: ``met`` takes the
-    hooks that were looked at.
+    An unpack hook may serve many nodes. What it holds, such as the inputs of a checkpoint, is
+    yielded once: ``met`` takes the ids of the hooks that were looked at.
     """
-    for name, read in _torch.raw_readers(type(node)):
-        try:
-            raw = read(node)
-        except RuntimeError:  # a released list
-            continue
+    for field, raw in raw_entries(node):
         for number, one in enumerate(raw if type(raw) is tuple else (raw,)):
             if one is None:
                 continue
-            place = f"{name}[{number}]" if type(raw) is tuple else name
+            place = f"{field}[{number}]" if type(raw) is tuple else field
             yield from ((place, tensor) for tensor in tensors_kept(one.data))
             hook = one.unpack_hook
             if hook is not None and id(hook) not in met:
                 met.add(id(hook))
                 yield from ((f"{place}, by its hook", tensor) for tensor in tensors_kept(hook))
-    if _torch.is_python(type(node)):
-        for name, value in vars(node).items():
-            single = isinstance(value, torch.Tensor)
-            for number, tensor in enumerate(tensors_kept(value)):
-                yield (f"ctx.{name}" if single else f"ctx.{name}[{number}]"), tensor
+    for place, one in kept_on_ctx(node):
+        if isinstance(one, torch.Tensor):
+            yield place, one
 
 
 def _refuses(node: Any, field: str) -> bool:
