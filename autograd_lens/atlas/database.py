@@ -163,6 +163,8 @@ def _without_the_copy(seen: Observed) -> Observed:
     *nodes, copy = seen.nodes
     if copy != ("CloneBackward0", {}):
         raise RuntimeError(f"the copy of the first tensor is not the last node, but {copy[0]}")
+    if not nodes:
+        raise NoGraph("writes to its input without a node of its own")
     return replace(seen, nodes=tuple(nodes), view="input")
 
 

@@ -33,8 +33,9 @@ KINDS = (
     "hidden",
 )
 """What a saved tensor can be. The first five say where it comes from, and every saved tensor is
-one of them. ``"indices"`` says that it chooses elements, ``"mask"`` that it holds booleans, wherever
-it comes from. ``"hidden"`` says that a node shows nothing of what it saves, as ``CopySlices``."""
+one of them. ``"indices"`` says that it chooses elements, ``"mask"`` that it holds booleans,
+wherever it comes from. ``"hidden"`` says that a node does not show what it saves; ``CopySlices`` is
+one."""
 
 HIDDEN = {"hidden": "this node does not show what it saves"}
 """What stands in place of the fields of such a node."""
