@@ -1,4 +1,4 @@
-"""The figure of a :class:`~autograd_lens.chart.Chart`: lines with markers, and their table."""
+"""The figure of a :class:`~autograd_lens.charts.Chart`: lines with markers, and their table."""
 
 from __future__ import annotations
 
