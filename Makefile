@@ -1,7 +1,7 @@
 # Autograd Under the Lens. `make` alone lists what there is.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help env book serve look style test test-all check outputs atlas atlas-diff canary colab lab bench bench-pages clean set-repository
+.PHONY: help env book serve look style test test-all check outputs atlas atlas-diff canary colab lab bench bench-pages mutants clean set-repository
 
 PYTHON ?= python3
 PIP_ARGS ?=
@@ -16,6 +16,9 @@ PAGES ?=
 SITE ?=
 TORCH ?=
 COLAB ?=
+SAMPLE ?= 200
+SEED ?= 0
+MODULES ?=
 OLD ?=
 NEW ?=
 
@@ -107,6 +110,10 @@ bench: $(STAMP)  ## measure the lens against torchviz and plain runs
 
 bench-pages: book  ## weigh the pages and run Lighthouse on them, against a plain Jupyter Book (needs npm)
 	$(BIN)/python -m benchmarks.pages
+
+# As for the canary, make turns an exit status of 1 into its own 2.
+mutants: $(STAMP)  ## change the lens a little, many times: do its tests notice? (SAMPLE=200 SEED=0 MODULES=…)
+	@$(BIN)/python -m tools.mutants --sample='$(SAMPLE)' --seed='$(SEED)' $(MODULES)
 
 clean:  ## remove what was built; .venv stays
 	rm -rf _build .ruff_cache .hypothesis *.egg-info

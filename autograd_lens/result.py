@@ -57,6 +57,7 @@ class Result(ABC):
         else. Returns the path.
 
         Raises:
+            FileNotFoundError: the folder does not exist.
             ValueError: unknown suffix, or a choice that the figure does not have.
             RuntimeError: ``.svg`` or ``.png`` without the Graphviz program ``dot``.
         """

@@ -29,7 +29,6 @@ import torch
 from .. import _torch
 from ..graphs.grad_graph import GradGraph
 from ..graphs.reading import Live
-from ..saving.names import Names
 from ..saving.owners import Owners
 from ..saving.record import SavedTensor
 from ..saving.saved import Reader
@@ -51,10 +50,11 @@ class Recorder:
         held_bytes: bytes that its saved tensors hold now.
     """
 
-    def __init__(self, live: Live, known: Names):
+    def __init__(self, live: Live):
         self.graph = GradGraph(live.reading)
         self._live = live.nodes
         self._retained: dict[Any, list[tuple[str, torch.Tensor]]] = {}
+        known = live.known
         for tensor in known.intermediates:
             if tensor.retains_grad:
                 name = known.at(tensor.grad_fn, tensor.output_nr)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -9,7 +11,6 @@ import torch
 from .. import _torch
 from ..graphs.reading import read_live
 from ..graphs.roots import no_tensor
-from ..saving.names import Names
 from ..saving.recorder import SavedRecorder, checked
 from .recorder import Recorder
 from .steps import BackwardRecording
@@ -45,28 +46,53 @@ def record_backward(
         ValueError: ``output`` has no graph.
         RuntimeError: another thread ran a backward through the same graph meanwhile. (It may do so
             through other graphs with the same leaves.)
-        Exception: whatever the backward itself raises; all hooks are removed by then.
+        RuntimeError: the output is no scalar and there is no ``gradient``, or an earlier backward
+            has spent the graph; the message says what to do.
+        Exception: whatever else the backward itself raises; all hooks are removed by then.
     """
+    outputs = _torch.tensors_in(output)
+    if not outputs:
+        raise no_tensor(output)
     if names is not None and names != [] and _all_tensors(names):
         raise TypeError(
             "names must be a torch.nn.Module or a mapping of name to tensor, not "
             f"{type(names).__name__}; a gradient goes in gradient="
         )
-    known = Names(names)
-    outputs = _torch.tensors_in(output)
-    if not outputs:
-        raise no_tensor(output)
     if not _all_tensors(gradient):
         raise TypeError(
             f"gradient must be a tensor, or one per output, not {type(gradient).__name__}; "
             "names for tensors go in names="
         )
-    live = read_live(outputs, known, (), checked(recorder))
-    watch = Recorder(live, known)
+    live = read_live(outputs, names, (), checked(recorder))
+    watch = Recorder(live)
     before = watch.held_bytes
-    with watch.watching():
+    with watch.watching(), _advice():
         torch.autograd.backward(outputs, gradient, retain_graph, create_graph, inputs=inputs)
     return BackwardRecording(watch.graph, watch.finished(), before)
+
+
+@contextmanager
+def _advice() -> Iterator[None]:
+    """Say in the words of this verb what to do about PyTorch's two most frequent errors."""
+    try:
+        yield
+    except RuntimeError as error:
+        for sign, advice in _ADVICE.items():
+            if sign in str(error):
+                raise RuntimeError(f"{advice}. (PyTorch: {str(error).splitlines()[0]})") from error
+        raise
+
+
+_ADVICE = {
+    "implicitly created only for scalar": (
+        "the output is no scalar: pass gradient=, a tensor of its shape, or record the backward of "
+        "a sum"
+    ),
+    "backward through the graph a second time": (
+        "an earlier backward has spent this graph: run the forward again, or give that backward "
+        "retain_graph=True"
+    ),
+}
 
 
 def _all_tensors(gradient: Any) -> bool:

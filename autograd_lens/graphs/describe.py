@@ -31,6 +31,7 @@ class Describer:
         self._known = known
         self._hooks = hooks
         self._storages = storages
+        self._plain: dict[Any, tuple[Output, ...]] = {}
         self._alike: dict[Any, Any] = {}
 
     def __call__(
@@ -72,7 +73,9 @@ class Describer:
                 Output(*one, self._known.at(node, nr), (node, nr) in self._given)
                 for nr, one in enumerate(described)
             )
-        return self._once(tuple(Output(*one) for one in described))
+        if described not in self._plain:
+            self._plain[described] = tuple(Output(*one) for one in described)
+        return self._plain[described]
 
     def _leaf(self, variable: torch.Tensor) -> Leaf:
         numbers, grad = self._storages.of(variable), variable.grad

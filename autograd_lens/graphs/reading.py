@@ -43,7 +43,7 @@ def read(
     Raises:
         TypeError, ValueError: as :func:`autograd_lens.graph` has them.
     """
-    return read_live(outputs, Names(names), inputs, recorder).reading
+    return read_live(outputs, names, inputs, recorder).reading
 
 
 @dataclass(frozen=True)
@@ -52,20 +52,23 @@ class Live:
 
     Attributes:
         reading: the record.
+        known: the names that were given.
         nodes: the ``grad_fn`` objects of ``reading.nodes``.
         storage_keys: the identity of each storage, by number.
     """
 
     reading: Reading
+    known: Names
     nodes: list[Any]
     storage_keys: list[Any]
 
 
 def read_live(
-    outputs: Any, known: Names, inputs: Named = (), recorder: SavedRecorder | None = None
+    outputs: Any, names: Any, inputs: Named = (), recorder: SavedRecorder | None = None
 ) -> Live:
     """The same as :func:`read`, and the live nodes."""
     roots, plain = find_roots(outputs)
+    known = Names(names)
     _torch.require()
     live, links = engine_order(node for node, _ in roots)
     kinds = list(map(kind_of, live))
@@ -102,7 +105,7 @@ def read_live(
         recorded,
         len(plain),
     )
-    return Live(reading, live, reader.storages.keys)
+    return Live(reading, known, live, reader.storages.keys)
 
 
 def _labelled_leaves(

@@ -33,10 +33,13 @@ def find_roots(outputs: Any) -> tuple[list[tuple[Any, int]], list[torch.Tensor]]
 def no_tensor(outputs: Any, what: str = "pass") -> TypeError:
     """The error for ``outputs`` in which there is nothing to look at."""
     kind = type(outputs).__name__
-    empty = isinstance(outputs, (list, tuple, dict))
+    why = f"not {kind}"
+    if isinstance(outputs, (list, tuple, dict)):
+        why = f"in this {kind} there is none"
+    elif isinstance(outputs, torch.nn.Module):
+        why += ". The model comes second: first what it returned, or the loss"
     return TypeError(
-        f"{what} a tensor, or any nesting of lists, tuples and dicts with tensors in it; "
-        + (f"in this {kind} there is none" if empty else f"not {kind}")
+        f"{what} a tensor, or any nesting of lists, tuples and dicts with tensors in it; {why}"
     )
 
 

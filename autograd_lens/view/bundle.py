@@ -54,6 +54,8 @@ def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
     suffix = path.suffix.lower()
     if suffix not in (".svg", ".png", ".html", ".txt"):
         raise ValueError(f"save to .svg, .png, .html or .txt, not {path.suffix or path.name!r}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"there is no folder {path.parent} to save to: make it first")
     _check_choice(figure, choice)
     if suffix == ".html":
         page = figure_html(figure, page=True)

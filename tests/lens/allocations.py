@@ -91,3 +91,18 @@ def _events(watched):
         elif event.name.startswith("judge"):
             events.append((event.start_time_ns, event.name, 0, 0))
     return [event[1:] for event in sorted(events)]
+
+
+def live_bytes(fn):
+    """Bytes that were allocated and not yet freed while ``fn`` ran, after each event; 0 first."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as watched:
+        result = fn()
+        with record_function("judge: returned"):
+            pass
+    series = [0]
+    for name, _, size in _events(watched):
+        if name:
+            break
+        series.append(series[-1] + size)
+    del result
+    return series

@@ -26,7 +26,16 @@ def walk(outputs):
 def saved_storages(outputs):
     """Weak references to the storages that the nodes keep, read field by field."""
     refs = {}
-    for node in walk(outputs):
+    for tensor in saved_by(walk(outputs)):
+        storage = tensor.untyped_storage()
+        refs[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
+    return refs
+
+
+def saved_by(nodes):
+    """The plain tensors that ``nodes`` keep, read field by field."""
+    found = []
+    for node in nodes:
         for field in dir(type(node)):
             if not field.startswith("_raw_saved_"):
                 continue
@@ -37,9 +46,8 @@ def saved_storages(outputs):
             for one in raw if isinstance(raw, (tuple, list)) else (raw,):
                 tensor = one.data
                 if type(tensor) in (torch.Tensor, torch.nn.Parameter) and _plain(tensor):
-                    storage = tensor.untyped_storage()
-                    refs[storage._cdata] = (StorageWeakRef(storage), storage.nbytes())
-    return refs
+                    found.append(tensor)
+    return found
 
 
 def _plain(tensor):

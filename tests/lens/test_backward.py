@@ -236,7 +236,7 @@ def test_retain_graph():
     second = lens.record_backward(loss)
     assert torch.equal(x.grad, grad)
     assert [s.node for s in first.steps] == [s.node for s in second.steps]
-    with pytest.raises(RuntimeError, match="second time"):
+    with pytest.raises(RuntimeError, match="run the forward again.*second time"):
         lens.record_backward(loss)
 
 
@@ -256,7 +256,7 @@ def test_a_gradient_is_the_vector_of_the_product():
     recording = lens.record_backward(x * x, {"x": x}, gradient=torch.tensor([10.0, 1.0]))
     assert recording.steps[0].incoming[0].values == (10.0, 1.0)
     assert x.grad.tolist() == [20.0, 4.0]
-    with pytest.raises(RuntimeError, match="scalar"):
+    with pytest.raises(RuntimeError, match="pass gradient=.*scalar"):
         lens.record_backward(x * x)
 
 

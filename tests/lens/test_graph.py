@@ -4,6 +4,7 @@ What a node saves is read off ``derivatives.yaml``: a formula that mentions an i
 makes the node keep it, if the gradient it is for is needed.
 """
 
+import re
 import pytest
 import torch
 from independent import edge_set, labels, saved_fields
@@ -402,3 +403,20 @@ def test_a_leaf_shows_the_values_of_a_small_grad():
     leaf = lens.graph((x * x).sum(), {"x": x}).nodes[-1].leaf
     assert leaf.grad == (2,) and leaf.grad_values == (2.0, 4.0)
     assert ".grad [2, 4]" in str(lens.graph((x * x).sum(), {"x": x}))
+
+
+def test_a_shared_leaf_stays_a_row_in_single_nodes_when_other_users_are_folded():
+    cell = torch.nn.RNNCell(4, 4)
+    h = torch.zeros(1, 4)
+    for _ in range(60):
+        h = cell(torch.ones(1, 4), h)
+    graph = lens.graph(h.sum(), dict(cell.named_parameters()), max_nodes=120)
+    (bias,) = [node for node in graph.leaves if node.label == "bias_hh"]
+    lines = graph.to_dot().splitlines()
+    (fold,) = [line.split()[0] for line in lines if "folded" in line]
+    assert [line.split()[0] for line in lines if f"-> node{bias.index} " in line] == [fold]
+    rows = sum("↓ bias_hh" in line for line in lines)
+    users = {edge.source for edge in graph.edges if edge.target == bias.index}
+    single = [line for line in lines if re.match(r"node\d+ \[", line) and "folded" not in line]
+    shown = {int(line.split()[0][4:]) for line in single}
+    assert rows == len(users & shown) > 10

@@ -282,7 +282,7 @@ def inference_tensor():
         (3.0, TypeError, "not float"),
         ([], TypeError, "in this list there is none"),
         ({"a": [None, "b"]}, TypeError, "in this dict there is none"),
-        (nn.Linear(1, 1), TypeError, "not Linear"),
+        (nn.Linear(1, 1), TypeError, "not Linear. The model comes second"),
         (torch.Tensor, TypeError, "pass a tensor"),
     ],
 )

@@ -418,7 +418,7 @@ def test_a_saved_svg_is_drawn_by_the_browser_alone(tmp_path):
         ("a.svg", {"step": 99}, ValueError, "not 99"),
         ("a.svg", {"frame": 1}, ValueError, "no choice 'frame'"),
         ("a.png", {"step": "two"}, ValueError, "not 'two'"),
-        ("no/such/folder/a.txt", {}, FileNotFoundError, "No such file"),
+        ("no/such/folder/a.txt", {}, FileNotFoundError, "make it first"),
     ],
 )
 def test_what_save_refuses(tmp_path, path, choice, error, phrase):
@@ -546,3 +546,10 @@ def test_importing_the_data_imports_no_drawing():
         [sys.executable, "-c", code], cwd=root, capture_output=True, text=True, env=os.environ
     )
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(FileNotFoundError, match="no folder .*nowhere to save to: make it first"):
+        lens.graph(x * 2).save(tmp_path / "nowhere" / "g.txt")
+    assert lens.graph(x * 2).save(tmp_path / "g.txt").exists()
