@@ -28,8 +28,8 @@ class Reader:
 
     Attributes:
         storages: those that were met.
-        further: nodes that a kept tensor leads to: it keeps its own graph alive too.
-        recorded: what a recorder put in the place of tensors, as far as it was met.
+        further: the ``grad_fn`` of every kept tensor: it keeps a graph of its own alive.
+        recorded: what stood in the place of tensors because a recorder had packed them.
     """
 
     def __init__(self, owners: Owners):
@@ -42,8 +42,7 @@ class Reader:
     def saved(self, index: int, name: str, node: Any) -> list[SavedTensor]:
         """What ``node`` saved, in the order of its fields; what is on ``ctx`` comes last.
 
-        A place where nothing was needed has a record too: one that is neither freed nor of any
-        kind.
+        A place that was never filled has a record, too: it is not freed, and its kind is empty.
         """
         of_node = (index, name)
         found: list[SavedTensor] = []
@@ -64,7 +63,7 @@ class Reader:
         return found
 
     def recorded_tensor(self, index: int, name: str, place: str, one: Recorded) -> SavedTensor:
-        """What stands under a recorder in place of a tensor: that tensor."""
+        """The record of a tensor that a recorder packed."""
         self.recorded.add(one)
         now = _torch.version(one.tensor)
         return self._tensor((index, name), place, one.tensor, now, one.saved_version)
@@ -93,13 +92,13 @@ class Reader:
             elif raw is not None and raw.unpack_hook is not None:
                 yield self._packed(of_node, place, raw)
             elif raw is None or raw.data is None:
-                # In a list that still has entries this one was None; asking unpacks the others.
+                # The list is not freed, so this entry was None. Asking would unpack the others.
                 yield SavedTensor(*of_node, place)
             else:
                 yield self._tensor(of_node, place, raw.data, now, then)
 
     def _ctx(self, of_node: tuple[int, str], node: Any) -> Iterator[SavedTensor]:
-        """What a Python Function put on ``ctx`` itself: kept, but watched by nobody."""
+        """What a Python Function put on ``ctx`` itself: PyTorch does not check its version."""
         for place, one in kept_on_ctx(node):
             if isinstance(one, torch.Tensor):
                 self._follow(one)
@@ -245,7 +244,7 @@ def saved_version(node: Any, field: str, now: int | None) -> int | None:
 
 
 def _list_versions(node: Any, field: str, raws: Any) -> list[tuple[int | None, int | None]]:
-    """Version of each tensor of a list now and when it was saved; None where it can't be told.
+    """Version of each tensor of a list now and when it was saved; None where it is unknown.
 
     Where a hook packed a tensor we must not unpack it, and PyTorch does not compare either.
     """
@@ -263,7 +262,7 @@ def _list_versions(node: Any, field: str, raws: Any) -> list[tuple[int | None, i
         except RuntimeError as error:
             mismatch = _MISMATCH.search(str(error))
             current, expected = (int(mismatch[1]), int(mismatch[2])) if mismatch else (-1, -1)
-            # It is the first that was changed; which one that is, the message does not say.
+            # The message is about the first changed tensor, but does not say which one that is.
             meant = [k for k, version in enumerate(now) if then[k] is None and version == current]
             if len(meant) == 1 and (current, expected) not in zip(now, then, strict=True):
                 then[meant[0]] = expected

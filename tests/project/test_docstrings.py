@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import inspect
+import re
 import sys
 import types
 from pathlib import Path
 
 import pytest
+import torch
+
+import autograd_lens as lens
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helper beside this file
 
@@ -52,6 +58,39 @@ def test_files_that_documents_name_exist(document):
     named = paths_in(text)
     assert len(named) > 1
     assert [word for word in named if not path_exists(ROOT, word)] == []
+
+
+VERBS = [name for name in lens.__all__ if inspect.isfunction(getattr(lens, name))]
+READ_PYTORCH = set(VERBS) - {"chart", "check", "explore"}
+
+
+@pytest.mark.parametrize("name", lens.__all__)
+def test_what_is_public_is_described(name):
+    """Fields of data are listed by name; a verb tells arguments, errors, and what it rests on."""
+    public = getattr(lens, name)
+    text = inspect.getdoc(public)
+    assert text and text[0].isupper()
+    described = re.findall(r"^ {4}([\w, ]+):", text, re.M)
+    words = {word for names in described for word in names.split(", ")}
+    if dataclasses.is_dataclass(public):
+        fields = {one.name for one in dataclasses.fields(public) if one.name[0] != "_"}
+        undescribed = {one for one in fields - words if f"``{one}``" not in text}
+        assert not undescribed
+    if name in VERBS:
+        parameters = set(inspect.signature(public).parameters) - {"options"}
+        assert parameters <= words
+        assert "Raises:" in text
+        assert ("Rests on" in text) == (name in READ_PYTORCH)
+
+
+def test_sources_of_pytorch_that_docstrings_name_exist():
+    """Those that an installation has: headers and Python."""
+    installed = Path(torch.__file__).parent
+    text = "".join(path.read_text(encoding="utf-8") for path in SOURCES)
+    named = set(re.findall(r"``((?:torch|c10)/[\w/]+\.(?:h|py))``", text))
+    assert len(named) >= 5
+    roots = (installed.parent, installed / "include")
+    assert [one for one in named if not any((root / one).exists() for root in roots)] == []
 
 
 MODULE = types.ModuleType("planted")
