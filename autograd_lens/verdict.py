@@ -100,6 +100,10 @@ def check(name: str, actual: Any, expected: Any, *, reveal: bool = False) -> Che
         actual: the answer; ``...`` (Ellipsis) means that there is none yet.
         expected: the right value.
         reveal: put the expected value into the message.
+
+    Raises:
+        AssertionError: only by :meth:`Check.require`, where the answer is not right. ``check``
+            itself turns any answer into a verdict.
     """
     if actual is ...:
         return Check(name, "not answered yet", "")

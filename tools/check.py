@@ -69,8 +69,16 @@ BELONGS = [
     ("otherwise tools/*", "tests/project"),
     ("*.ipynb", "tests/notebooks/test_committed.py"),  # the gates, and the form of the file
     ("book/*.md", "tests/project/test_snippets.py"),
-    ("README.md", "tests/project/test_snippets.py tests/project/test_checks.py"),
-    ("CONTRIBUTING.md", "tests/lens/test_adding_a_figure.py tests/project/test_checks.py"),
+    (
+        "README.md",
+        "tests/project/test_snippets.py tests/project/test_checks.py "
+        "tests/project/test_docstrings.py",
+    ),
+    (
+        "CONTRIBUTING.md",
+        "tests/lens/test_adding_a_figure.py tests/project/test_checks.py "
+        "tests/project/test_docstrings.py",
+    ),
     (".github/*", "tests/project/test_workflows.py"),
     ("pyproject.toml", "tests/project/test_environment.py tests/project/test_address.py"),
     ("pyproject.toml", "tests/project/test_wheel.py tests/project/test_mutants.py"),

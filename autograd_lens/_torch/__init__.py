@@ -4,14 +4,14 @@
 ``nodes``               saved tensors, numbers and outputs of a graph's nodes
 ``tensors``             versions, hooks, storages and parts of tensors
 ``trees``               tensors in nested containers
-``threads``             whose backward it is
+``threads``             which thread started a backward
 ``profiler``, ``cuda``  allocations
 ``patches``             what is replaced in PyTorch, for as long as it is needed
 ``surface``             the list of all of it: name, probe, what is lost without it
 ======================  ===========================================================
 
-What would be missed in silence is looked for once (:func:`require`) and fails with
-:class:`LensUnsupported`.
+Without some of these names a reading would be wrong and not say so. :func:`require` looks for them
+once, and raises :class:`LensUnsupported` where one is missing.
 """
 
 from .cuda import start_cuda_history, stop_cuda_history

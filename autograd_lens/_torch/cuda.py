@@ -1,7 +1,7 @@
 """The history of CUDA memory.
 
-``torch.cuda.memory._record_memory_history`` and ``_snapshot`` tell what was asked of the caching
-allocator, to the byte; the profiler tells the rounded size of the block that it gave.
+``torch.cuda.memory._record_memory_history`` and ``_snapshot`` give the number of bytes that were
+requested from the caching allocator. The profiler gives the rounded size of the block.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import torch
 
 
 def start_cuda_history() -> None:
-    """Have the caching allocator write down what it is asked for, without stack traces.
+    """Have the caching allocator record its events, without stack traces.
 
-    Raises ``RuntimeError`` when it does so already: a second start would throw that away.
+    Raises ``RuntimeError`` when a recording runs already: a second start would discard it.
     """
     recording = getattr(torch._C, "_cuda_isHistoryEnabled", None)
     if recording is not None and recording():
@@ -23,7 +23,7 @@ def start_cuda_history() -> None:
 
 
 def stop_cuda_history(device: int) -> list[dict[str, Any]]:
-    """Stop that, and return what was written down for a device, in order."""
+    """Stop recording, and return the events of one device, in order."""
     try:
         return torch.cuda.memory._snapshot()["device_traces"][device]
     finally:

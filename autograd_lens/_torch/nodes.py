@@ -3,9 +3,9 @@
 - ``node._raw_saved_*``: the public ``_saved_*`` runs unpack hooks (a checkpoint recomputes), and
   raises on a freed graph or a changed tensor. The raw one only looks.
 - ``SavedTensor.data``, ``.unpack_hook``, ``.unpack()``: what is behind a raw entry (the tensor, or
-  what a pack hook returned), and whether there is a hook. They must not outlive their node. The
-  last one compares versions; torch 2.11 does not have it.
-- ``node._saved_*``: sizes and scalars that a node keeps, for which there is no other name.
+  what a pack hook returned), and whether there is a hook. A ``SavedTensor`` must not outlive its
+  node. ``unpack()`` compares versions; torch 2.11 does not have it.
+- ``node._saved_*``: sizes and scalars that a node keeps. They have no other name.
 - ``node._sequence_nr()``: the creation number by which the engine orders ready nodes, and
   ``torch._C._autograd._get_sequence_nr()``: the one that the next node of this thread will get.
 - ``node._input_metadata``: shape and dtype of each output of the recorded operation.
@@ -27,7 +27,7 @@ from .errors import unsupported
 
 
 def is_node(value: Any) -> bool:
-    """True for a node of a graph; the bare one of ``_foreach_*`` is none of PyTorch's ``Node``."""
+    """True for a node of a graph; one of ``_foreach_*`` is no instance of PyTorch's ``Node``."""
     return isinstance(value, torch.autograd.graph.Node) or type(value).__name__ == "CppFunction"
 
 
@@ -69,9 +69,10 @@ def is_python(node_type: type) -> bool:
 
 
 def lasting(node_type: type) -> type:
-    """A class that stands for this kind of node in a table: one that never goes.
+    """The class under which a cache may keep facts about this kind of node.
 
-    Classes of Python Functions come and go, with what their methods close over.
+    The class of a Python ``Function`` would be kept alive by a cache, with all that its methods
+    close over. Its base class stands for it.
     """
     return torch.autograd.function.BackwardCFunction if is_python(node_type) else node_type
 
@@ -84,9 +85,8 @@ def raw_fields(node_type: type) -> tuple[str, ...]:
 def raw_readers(node_type: type) -> tuple[tuple[str, Any], ...]:
     """Names of :func:`raw_fields`, each with the function that reads it from a node.
 
-    It returns a ``SavedTensor`` or a list of them, which must not outlive the node, and raises
-    ``RuntimeError`` for what was a list and is released: that of a Python ``Function``, and those
-    of C++ nodes.
+    The function returns a ``SavedTensor`` or a tuple of them, which must not outlive the node. It
+    raises ``RuntimeError`` for a list that was released.
     """
     return _raw_readers(lasting(node_type))
 
@@ -98,7 +98,7 @@ def _raw_readers(node_type: type) -> tuple[tuple[str, Any], ...]:
 
 
 def raw_data(node: Any) -> list[Any]:
-    """What stands in the saved tensors of ``node``, and their hooks."""
+    """What the saved tensors of ``node`` hold: a tensor or a packed object, and an unpack hook."""
     found: list[Any] = []
     for _, read in raw_readers(type(node)):
         try:
@@ -118,8 +118,8 @@ def is_saved_tensor(value: Any) -> bool:
 def argument_saver(tensor: torch.Tensor) -> Any:
     """The node in which a checkpoint of PyTorch 2.11 saves its arguments, or None.
 
-    The checkpoint holds it by an empty tensor that it made, which is what to ask here. No edge
-    leads to the node, and what it saves first is empty, too: see ``_NoopSaveInputs`` in
+    The checkpoint holds an empty tensor, which holds the node: pass that tensor. No edge leads to
+    the node, and the first tensor that it saves is empty, too: see ``_NoopSaveInputs`` in
     ``torch/utils/checkpoint.py``. Later versions keep plain ``SavedTensor`` objects instead.
     """
     node = tensor.grad_fn
@@ -147,17 +147,17 @@ def public_reader(field: str) -> Callable[[Any], Any]:
 
 
 def saved_value(node: Any, field: str) -> Any:
-    """The same for any node; all fields of a Python ``Function`` at once."""
+    """Unpack one field of any node. A Python ``Function`` can only unpack all of them at once."""
     if is_python(type(node)):
         return node.saved_tensors
     return public_reader(field)(node)
 
 
 def unpacked(raw: Any) -> Any:
-    """Unpack one raw entry that no hook packed; raises ``RuntimeError`` as the public way does.
+    """Unpack one raw entry that no hook packed; raises ``RuntimeError`` as ``_saved_*`` does.
 
-    It raises for a result of a Python ``Function`` in any case, since only the node can unpack
-    that: see ``SavedVariable::unpack`` in ``torch/csrc/autograd/saved_variable.cpp``.
+    A result of a Python ``Function`` always raises, because only the node can unpack it: see
+    ``SavedVariable::unpack`` in ``torch/csrc/autograd/saved_variable.cpp``.
     """
     if not hasattr(raw, "unpack"):  # torch 2.11
         raise RuntimeError("not to be told")

@@ -1,8 +1,8 @@
-"""What the lens replaces in PyTorch, for as long as somebody needs it.
+"""What the lens replaces in PyTorch, while it is needed.
 
-``torch.autograd.graph.saved_tensors_hooks.__enter__`` and ``__exit__`` are public, but nothing says
-that they may be replaced. There is no other way to learn that hooks are entered inside of a
-recorder: these come first then, and PyTorch tells nobody.
+``torch.autograd.graph.saved_tensors_hooks.__enter__`` and ``__exit__`` are public, but PyTorch does
+not promise that they may be replaced. Hooks that are entered inside of a recorder pack tensors in
+its place, so it must know of them, and there is no other way to learn that.
 (``torch.autograd._engine_run_backward`` is replaced in :mod:`autograd_lens._torch.profiler`.)
 """
 

@@ -2,13 +2,13 @@
 
 - ``torch.autograd._engine_run_backward``: the one function through which ``backward()`` and
   ``grad()`` reach the engine; there is no public hook for "a backward begins".
-- the profiler's ``kineto_results.experimental_event_tree()`` and ``_EventType``: the only place
-  where each allocation stands with its address; public tables hold sums.
+- the profiler's ``kineto_results.experimental_event_tree()`` and ``_EventType``: the only list of
+  single allocations with their addresses; public tables hold sums.
 - ``torch.autograd.profiler._is_profiler_enabled``: whether a profiler runs in any thread.
-- ``torch._C._profiler._RecordFunctionFast``: a mark among the profiler's events that is no
-  operation.
+- ``torch._C._profiler._RecordFunctionFast``: names a range of the profiler's events without
+  running an operation.
 - ``torch._guards.detect_fake_mode`` and ``torch.fx.experimental.proxy_tensor.get_proxy_mode``:
-  whether somebody compiles or traces.
+  whether a compiler traces.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def named_range(name: str) -> Any:
 
 
 def is_tracing() -> bool:
-    """Whether operations are only written down, or tried on fake tensors, as by a compiler."""
+    """Whether a compiler traces operations, or runs them on fake tensors."""
     if torch._guards.detect_fake_mode() is not None:
         return True
     proxies = sys.modules.get("torch.fx.experimental.proxy_tensor")  # not loaded: nobody traces
@@ -66,9 +66,9 @@ def is_tracing() -> bool:
 
 
 def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function such that ``torch.compile`` leaves it alone if it is called in what it runs."""
+    """Return ``function`` so that ``torch.compile`` does not trace into its calls."""
 
-    def dynamo_is_there() -> bool:  # else nothing is compiled yet, and loading it takes seconds
+    def dynamo_is_there() -> bool:  # not loaded: nothing is compiled. Loading it takes seconds
         return "torch._dynamo" in sys.modules
 
     def call(*args: Any) -> Any:
@@ -80,7 +80,7 @@ def not_compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 def profiling() -> str:
     """Where a profiler runs already: ``"this thread"``, ``"another thread"``, or an empty text.
 
-    There can be one in a process: two of them in two threads crash it.
+    A process can have only one profiler: two in two threads crash it.
     """
     if torch._C._autograd._profiler_enabled():
         return "this thread"

@@ -25,7 +25,7 @@ class Probe:
         name: what it is called in PyTorch.
         is_there: whether this PyTorch has it; runs no operation.
         lost: what the lens can't do without it.
-        needed: without it a reading would be wrong in silence, so it is refused.
+        needed: a reading without it would be wrong and not say so; the lens refuses to read.
     """
 
     name: str
@@ -130,7 +130,9 @@ PROBES = (
 
 @cache
 def require() -> None:
-    """Look once for what a reading would otherwise take for absent, without running an operation.
+    """Look once for every name that is needed; runs no operation.
+
+    Without such a name a reading would find nothing: no hooks, for example, where there are some.
 
     Raises:
         LensUnsupported: something is missing; the message says what.

@@ -1,7 +1,7 @@
 """What a tensor shows only through names that PyTorch does not promise to keep.
 
 - ``tensor._version``, ``_backward_hooks``, ``_post_accumulate_grad_hooks``: what a tensor carries.
-- ``tensor._is_view()``, ``tensor._base``: whose memory a view shows, as autograd has it.
+- ``tensor._is_view()``, ``tensor._base``: the tensor that a view was made of.
 - ``storage._cdata``: tells storages apart where ``data_ptr()`` can't (fake and meta tensors).
 - ``_values``, ``_indices``, ``__tensor_flatten__``, ``torch._C._functorch``: the parts of sparse,
   wrapped and functorch tensors; that is where their bytes are.
@@ -42,7 +42,7 @@ def storage_key(storage: torch.UntypedStorage) -> int:
 
 
 def is_wrapped(tensor: torch.Tensor) -> bool:
-    """True for what stands for a tensor inside ``torch.vmap`` and its kind."""
+    """True for the wrapper of a tensor that a function sees inside ``torch.vmap`` and its kind."""
     return torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
@@ -59,7 +59,7 @@ def inner_tensors(tensor: torch.Tensor) -> list[torch.Tensor]:
 
 
 def with_graph(tensor: torch.Tensor) -> torch.Tensor:
-    """Inside ``torch.vmap`` the graph belongs to the tensor behind the batched one: return that."""
+    """Return the tensor that has the graph: inside ``torch.vmap``, the one behind the wrapper."""
     while tensor.grad_fn is None and is_wrapped(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
     return tensor
@@ -75,7 +75,10 @@ _SPARSE_PARTS = {
 
 
 def written_view_nr(tensor: torch.Tensor) -> int | None:
-    """The creation number of the ``CopySlices`` that the last write into a view's base has left."""
+    """The creation number of the ``CopySlices`` of the last in-place write into a view's base.
+
+    None for what is no view, and where the last write made another node.
+    """
     if not tensor._is_view():
         return None
     node = None if tensor._base is None else tensor._base.grad_fn
@@ -83,9 +86,9 @@ def written_view_nr(tensor: torch.Tensor) -> int | None:
 
 
 def is_clone_number(tensor: torch.Tensor, number: int) -> bool:
-    """True for the result of the ``clone`` whose node has this creation number; not for a view.
+    """True for the result of the ``clone`` whose node has this creation number.
 
-    (To ask a view for its node can make one.)
+    A view is not asked, because reading its ``grad_fn`` can create a node.
     """
     if tensor.is_leaf or tensor._is_view():
         return False

@@ -2,8 +2,8 @@
 
 ``torch._C._stash_obj_in_tls`` puts a Python object into the thread-local state that the engine
 takes over from the thread that calls it. Every thread has that state while it runs nodes of this
-backward: the threads of devices too, and those of backwards inside of it. An entry has to be
-removed: what a thread leaves there is freed at the end of the thread, when Python may be gone.
+backward: the threads of devices too, and those of backwards inside of it. An entry must be
+removed again. Otherwise it is freed when its thread ends, and the interpreter may be gone by then.
 PyTorch 2.11 can't remove an entry, and does not count its references either.
 """
 
@@ -44,8 +44,8 @@ class Sign:
     def here(self) -> bool:
         """Whether the running backward carries the sign; for use in a hook.
 
-        PyTorch 2.11 carries no sign. There every call counts that comes from this thread or from
-        one of the engine's own, which on a device other than the CPU may work for another thread.
+        PyTorch 2.11 carries no sign. There a call counts if it comes from this thread or from a
+        thread of the engine. On a device other than the CPU, that one may work for another thread.
         """
         if CAN_SIGN:
             return self in _signs()

@@ -6,6 +6,7 @@ as text and as a table that sorts and filters without a kernel.
 
 ============  ===================================================
 ``observe``   runs one call and says what its backward holds
+``origins``   which tensor a saved one is, and whether it is an index
 ``database``  the ops and their samples
 ``rows``      the atlas as data and as a file (``atlas.json``)
 ``table``     the atlas as HTML (``table.css``, ``table.js``)

@@ -10,9 +10,10 @@ from __future__ import annotations
 import logging
 import random
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -27,17 +28,35 @@ from .rows import Atlas, Row
 DTYPES = (torch.float64, torch.float32, torch.complex128, torch.bfloat16, torch.float16)
 """Tried in this order: the first that an op takes on the CPU, and in which it records a graph."""
 SAMPLES = 60
-"""So many samples of one type are looked at,"""
+"""Maximum number of samples that are looked at, for each dtype."""
 TRIES = 10
-"""and so many run, until one records a graph."""
+"""Maximum number of them that run until one records a graph."""
 
 
 class NoDatabase(ImportError):
     """The op database can't be imported; the message says what to install."""
 
 
-def op_database() -> dict[str, Any]:
+@dataclass(frozen=True)
+class Op:
+    """An op of the database in one of its forms.
+
+    Attributes:
+        info: the entry of the database.
+        call: what runs.
+        in_place: it writes its result to its first tensor.
+    """
+
+    info: Any
+    call: Callable[..., Any]
+    in_place: bool = False
+
+
+def op_database() -> dict[str, Op]:
     """The ops of the database by name, a variant after a dot: ``"std.unbiased"``.
+
+    The in-place form of an op is an op of its own: ``"exp_"``, ``"div_.floor_rounding"``,
+    ``"nn.functional.leaky_relu_"`` (also where Python calls it with ``inplace=True``).
 
     Raises:
         NoDatabase: the package that it needs is missing.
@@ -50,8 +69,22 @@ def op_database() -> dict[str, Any]:
             f"PyTorch's op database needs a package that is missing here ({error}): "
             "pip install expecttest"
         ) from error
-    ops = {f"{op.name}.{op.variant_test_name}".rstrip("."): op for op in op_db}
+    ops = {}
+    for info in op_db:
+        ops[f"{info.name}.{info.variant_test_name}".rstrip(".")] = Op(info, info)
+        if info.inplace_variant is not None and not info.name.endswith("_"):
+            name = f"{info.name}_.{info.variant_test_name}".rstrip(".")
+            ops[name] = Op(info, _on_a_copy(info.inplace_variant), in_place=True)
     return dict(sorted(ops.items()))
+
+
+def _on_a_copy(in_place: Callable[..., Any]) -> Callable[..., Any]:
+    """The op on a copy of its first tensor: a leaf that requires grad can't be written to."""
+
+    def call(first: torch.Tensor, *args: Any, **kwargs: Any) -> Any:
+        return in_place(first.clone(), *args, **kwargs)
+
+    return call
 
 
 @contextmanager
@@ -73,7 +106,7 @@ def _without_word_of_cuda() -> Iterator[None]:
         log.removeFilter(other)
 
 
-def row(name: str, op: Any) -> Row:
+def row(name: str, op: Op) -> Row:
     """One row: what ``op`` records on its first good sample, or why it records nothing.
 
     A good sample has inputs that require grad, each of at least two elements, and an output that is
@@ -82,7 +115,7 @@ def row(name: str, op: Any) -> Row:
     reason = "takes no floating-point or complex numbers on the CPU"
     for wanted in (_is_good, lambda sample: True):
         for dtype in DTYPES:
-            if dtype not in op.supported_dtypes("cpu"):
+            if dtype not in op.info.supported_dtypes("cpu"):
                 continue
             try:
                 for number, sample in islice(_samples(op, dtype, wanted), TRIES):
@@ -98,15 +131,16 @@ def row(name: str, op: Any) -> Row:
     return Row(name, reason=reason)
 
 
-def _samples(op: Any, dtype: torch.dtype, wanted: Any) -> Iterator[tuple[int, Any]]:
+def _samples(op: Op, dtype: torch.dtype, wanted: Any) -> Iterator[tuple[int, Any]]:
     """The first samples with their numbers, the same in every process."""
     _seed()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         # `set_seed` would seed, and write down the stack, for each sample and kind of device.
-        samples = op.sample_inputs("cpu", dtype, requires_grad=True, set_seed=False)
+        samples = op.info.sample_inputs("cpu", dtype, requires_grad=True, set_seed=False)
         for number, sample in enumerate(islice(samples, SAMPLES)):
-            if wanted(sample):
+            # A tensor can't take a result that is larger than itself.
+            if wanted(sample) and not (op.in_place and sample.broadcasts_input):
                 yield number, sample
 
 
@@ -115,10 +149,23 @@ def _is_good(sample: Any) -> bool:
     return bool(asked) and all(one.numel() > 1 for one in asked)
 
 
-def _observe(op: Any, sample: Any) -> Observed:
+def _observe(op: Op, sample: Any) -> Observed:
     _seed()
     differentiated = sample.output_process_fn_grad
-    return observe(op, sample.input, *sample.args, differentiated=differentiated, **sample.kwargs)
+    seen = observe(
+        op.call, sample.input, *sample.args, differentiated=differentiated, **sample.kwargs
+    )
+    return _without_the_copy(seen) if op.in_place else seen
+
+
+def _without_the_copy(seen: Observed) -> Observed:
+    """What an op saved without the copy that it ran on, which was made first and so comes last."""
+    *nodes, copy = seen.nodes
+    if copy != ("CloneBackward0", {}):
+        raise RuntimeError(f"the copy of the first tensor is not the last node, but {copy[0]}")
+    if not nodes:
+        raise NoGraph("writes to its input without a node of its own")
+    return replace(seen, nodes=tuple(nodes), view="input")
 
 
 def _tensors(sample: Any) -> list[torch.Tensor]:
@@ -138,7 +185,7 @@ def _seed() -> None:
     random.seed(0)
 
 
-def _rows(ops: Mapping[str, Any]) -> dict[str, Row]:
+def _rows(ops: Mapping[str, Op]) -> dict[str, Row]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # tiny samples: threads only wait for each other
     try:

@@ -1,14 +1,14 @@
 """Run one call and say what its backward will hold: the rows of the atlas are made by this.
 
-Knows tensors and nodes, and nothing of the op database. What a node saves is compared with what
-went in and what came out by storage, and then by shape, strides and offset: the same storage read
-in another way is a view. What is in neither was made in between.
+Knows tensors and nodes, and nothing of the op database. Nodes are read by
+:func:`autograd_lens.saving.saved.kept_by`; :mod:`autograd_lens.atlas.origins` says which tensor it
+is that a node keeps.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,13 +16,29 @@ import torch
 from torch.autograd import forward_ad
 
 from .. import _torch
+from ..graphs.kinds import kind_of
 from ..graphs.order import engine_order
 from ..saving.saved import kept_by
-from ..saving.storages import Storages, element_bytes, shape_of, storages_of
+from ..saving.storages import Storages, element_bytes, shape_of
+from .origins import Known, is_index, numbered, of_module, origin, shares_memory
 
-KINDS = ("input", "output", "intermediate", "indices", "mask")
-"""What a saved tensor can be. The first three say where it comes from, and every saved tensor is
-one of them; the last two say that it holds integers or booleans, wherever it comes from."""
+KINDS = (
+    "input",
+    "parameter",
+    "buffer",
+    "output",
+    "intermediate",
+    "indices",
+    "mask",
+    "hidden",
+)
+"""What a saved tensor can be. The first five say where it comes from, and every saved tensor is
+one of them. ``"indices"`` says that it chooses elements, ``"mask"`` that it holds booleans,
+wherever it comes from. ``"hidden"`` says that a node does not show what it saves; ``CopySlices`` is
+one."""
+
+HIDDEN = {"hidden": "this node does not show what it saves"}
+"""What stands in place of the fields of such a node."""
 
 
 class NoGraph(ValueError):
@@ -34,11 +50,14 @@ class Observed:
     """What one call recorded.
 
     Attributes:
-        nodes: ``(name, {field: what it is})`` in the order of backward, without leaves.
-            ``"input 0 float64 (5, 5)"`` is the first tensor that went in, ``"view of output 1 …"``
-            another reading of the second that came out, ``"intermediate …"`` neither.
+        nodes: ``(name, {field: what it is})`` in the order of backward, without leaves and without
+            what was recorded before the call. ``"input 0 float64 (5, 5)"`` is the first tensor
+            that went in, ``"parameter weight …"`` that of the module which was called, ``"view of
+            output 1 …"`` another reading of the second that came out, ``"intermediate …"`` none of
+            these. A node that does not show what it saves has :data:`HIDDEN` for its fields.
         kinds: those of :data:`KINDS` that are saved; empty when nothing is.
-        bytes: of the saved storages, each counted once, by where they come from.
+        bytes: of the saved storages, each counted once, by where they come from. What is hidden is
+            not among them.
         output_bytes: of the elements of all outputs.
         view: what the outputs are: ``"new"`` memory, a ``"view"`` of an input, the ``"input"``
             itself; several words where outputs differ.
@@ -66,6 +85,10 @@ def observe(
 ) -> Observed:
     """Run ``call(*args, **kwargs)`` and return what its backward holds.
 
+    The call runs four times, so it must not write to what goes in. Where ``call`` is a
+    ``torch.nn.Module``, its parameters and buffers are told by their names; the parameters go in
+    like the inputs.
+
     ``differentiated`` turns the result into what may be differentiated, where not all of it may:
     an eigenvector has a gradient only up to its phase.
 
@@ -75,19 +98,21 @@ def observe(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on prototypes and on names that will go
         inputs = _torch.tensors_in((args, kwargs))
-        if not inputs:
-            raise NoGraph("takes no tensor")
-        if not _differentiable(inputs):
-            raise NoGraph("has no input that requires grad")
+        module = of_module(call if isinstance(call, torch.nn.Module) else None)
+        _refuse_without_inputs([*inputs, *(one.tensor for one in module)])
+        before = set(_nodes(inputs))
         result = call(*args, **kwargs)
         outputs = _torch.tensors_in(result)
-        roots = [tensor.grad_fn for tensor in outputs if tensor.grad_fn is not None]
-        if not roots:
+        nodes = [node for node in _nodes(outputs) if node not in before]
+        if not any(output.grad_fn is not None for output in outputs):
             raise NoGraph(_why_no_graph(inputs, outputs))
-        nodes, kinds, sizes = _saved(roots, inputs, outputs)
-        backward, double = _backward(call, args, kwargs, differentiated)
+        known = [*numbered("input", inputs), *module]
+        known += numbered("parameter", _other_leaves(nodes, known))
+        fields, kinds, sizes = _saved(nodes, [*known, *numbered("output", outputs)])
+        asked = _differentiable(one.tensor for one in known)
+        backward, double = _backward(lambda: differentiated(call(*args, **kwargs)), asked)
         return Observed(
-            nodes,
+            fields,
             kinds,
             sizes,
             sum(map(element_bytes, outputs)),
@@ -96,6 +121,13 @@ def observe(
             double,
             _forward(call, args, kwargs),
         )
+
+
+def _refuse_without_inputs(inputs: list[torch.Tensor]) -> None:
+    if not inputs:
+        raise NoGraph("takes no tensor")
+    if not _differentiable(inputs):
+        raise NoGraph("has no input that requires grad")
 
 
 def _why_no_graph(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> str:
@@ -108,71 +140,54 @@ def _why_no_graph(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> st
     return "returns new numbers without a graph"
 
 
+def _nodes(tensors: list[torch.Tensor]) -> list[Any]:
+    """The nodes behind tensors, in the order of backward."""
+    roots = [tensor.grad_fn for tensor in tensors if tensor.grad_fn is not None]
+    return engine_order(dict.fromkeys(roots))[0] if roots else []
+
+
+def _other_leaves(nodes: list[Any], known: list[Known]) -> list[torch.Tensor]:
+    """Leaves of the graph that were not given: a function has them from elsewhere."""
+    given = {id(one.tensor) for one in known}
+    leaves = [node.variable for node in nodes if kind_of(node) == "leaf"]
+    return [leaf for leaf in leaves if id(leaf) not in given]
+
+
 def _saved(
-    roots: list[Any], inputs: list[torch.Tensor], outputs: list[torch.Tensor]
+    nodes: list[Any], known: list[Known]
 ) -> tuple[tuple[tuple[str, dict[str, str]], ...], tuple[str, ...], dict[str, int]]:
     """Nodes with what they save, the kinds of it, and bytes by origin."""
-    storages, order = Storages(), engine_order(dict.fromkeys(roots))[0]
+    storages = Storages()
     origins: dict[int, str] = {}
-    for word, tensors in (("input", inputs), ("output", outputs)):
-        for tensor in tensors:
-            for number in storages.of(tensor):
-                origins.setdefault(number, word)
-    nodes, kinds, sizes = [], set(), {}
-    for node in order:
-        if node.name() == "torch::autograd::AccumulateGrad":
+    for one in known:
+        for number in storages.of(one.tensor):
+            origins.setdefault(number, one.kind)
+    found, kinds, sizes = [], set(), {}
+    for node in nodes:
+        kind = kind_of(node)
+        if kind == "leaf":
             continue
-        found = {}
+        fields = dict(HIDDEN) if kind == "opaque" else {}
+        kinds.update(fields)
         for place, tensor in kept_by(node, set()):
-            words = _what(tensor, inputs, outputs)
-            found[place] = f"{words} {str(tensor.dtype)[6:]} {shape_of(tensor)}"
-            kinds.add(words.split()[-2] if words[-1].isdigit() else words)
+            comes_from, words = origin(tensor, known)
+            fields[place] = f"{words} {str(tensor.dtype)[6:]} {shape_of(tensor)}"
+            kinds.add(comes_from)
             if tensor.dtype == torch.bool:
                 kinds.add("mask")
-            elif not (tensor.is_floating_point() or tensor.is_complex()):
+            elif is_index(node.name(), place, tensor.dtype):
                 kinds.add("indices")
             for number in storages.of(tensor):
                 sizes[number] = storages.sizes[number]
-        nodes.append((node.name(), dict(sorted(found.items()))))
+        found.append((node.name(), dict(sorted(fields.items()))))
     by_origin: dict[str, int] = {}
     for number, size in sizes.items():
-        origin = origins.get(number, "intermediate")
-        by_origin[origin] = by_origin.get(origin, 0) + size
+        kind = origins.get(number, "intermediate")
+        by_origin[kind] = by_origin.get(kind, 0) + size
     return (
-        tuple(nodes),
+        tuple(found),
         tuple(kind for kind in KINDS if kind in kinds),
         dict(sorted(by_origin.items())),
-    )
-
-
-def _what(tensor: torch.Tensor, inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> str:
-    """Which input or output a saved tensor is, or of which it is a view."""
-    for same, word in ((_same, ""), (_shares, "view of ")):
-        for name, tensors in (("input", inputs), ("output", outputs)):
-            for number, other in enumerate(tensors):
-                if same(tensor, other):
-                    return f"{word}{name} {number}"
-    return "intermediate"
-
-
-def _keys(tensor: torch.Tensor) -> set[int]:
-    return {_torch.storage_key(storage) for storage in storages_of(tensor) if storage.nbytes()}
-
-
-def _shares(tensor: torch.Tensor, other: torch.Tensor) -> bool:
-    return not _keys(tensor).isdisjoint(_keys(other))
-
-
-def _same(tensor: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether two tensors read the same storage in the same way."""
-    if tensor.layout != other.layout or tensor.shape != other.shape or not _shares(tensor, other):
-        return False
-    if tensor.layout != torch.strided or tensor.is_nested:
-        return True
-    return (tensor.dtype, tensor.stride(), tensor.storage_offset()) == (
-        other.dtype,
-        other.stride(),
-        other.storage_offset(),
     )
 
 
@@ -181,29 +196,27 @@ def _view(inputs: list[torch.Tensor], outputs: list[torch.Tensor]) -> str:
     for output in outputs:
         if any(output is tensor for tensor in inputs):
             words.add("input")
-        elif any(_shares(output, tensor) for tensor in inputs):
+        elif any(shares_memory(output, tensor) for tensor in inputs):
             words.add("view")
         else:
             words.add("new")
     return " or ".join(sorted(words))
 
 
-def _differentiable(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+def _differentiable(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
     return [tensor for tensor in tensors if tensor.requires_grad]
 
 
-def _backward(call: Any, args: Any, kwargs: Any, differentiated: Any) -> tuple[bool, bool | None]:
+def _backward(call: Callable[[], Any], inputs: list[torch.Tensor]) -> tuple[bool, bool | None]:
     """Run backward; then again, to differentiate it by the inputs and by what came in."""
-    inputs = _differentiable(_torch.tensors_in((args, kwargs)))
 
     def first(again: bool) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
-        result = differentiated(call(*args, **kwargs))
-        outputs = [one for one in _torch.tensors_in(result) if one.grad_fn is not None]
+        outputs = [one for one in _torch.tensors_in(call()) if one.grad_fn is not None]
         incoming = [torch.ones_like(one).requires_grad_(again) for one in outputs]
         found = torch.autograd.grad(
             outputs, inputs, incoming, create_graph=again, allow_unused=True
         )
-        return incoming, _differentiable([one for one in found if one is not None])
+        return incoming, _differentiable(one for one in found if one is not None)
 
     try:
         first(again=False)
@@ -232,7 +245,12 @@ def _forward(call: Any, args: Any, kwargs: Any) -> bool:
     with forward_ad.dual_level():
         try:
             args, kwargs = _torch.tree_map(dual, (args, kwargs))
-            outputs = _torch.tensors_in(call(*args, **kwargs))
+            if isinstance(call, torch.nn.Module):
+                parameters = {name: dual(one) for name, one in call.named_parameters()}
+                result = torch.func.functional_call(call, parameters, args, kwargs)
+            else:
+                result = call(*args, **kwargs)
+            outputs = _torch.tensors_in(result)
             return any(forward_ad.unpack_dual(one).tangent is not None for one in outputs)
         except RuntimeError:  # NotImplementedError is one
             return False

@@ -47,7 +47,7 @@ class Row:
 
     @property
     def saved_bytes(self) -> int:
-        """Bytes of all storages that it saves, each counted once."""
+        """Bytes of all storages that it is seen to save, each counted once."""
         return sum(self.seen.bytes.values()) if self.seen else 0
 
     @property
@@ -122,8 +122,7 @@ def details(atlas: Atlas, row: Row) -> Iterable[str]:
     seen = row.seen
     yield f"{row.op}, sample {row.sample}: {'; '.join(row.inputs)}"
     for node, saved in seen.nodes:
-        hidden = node.endswith("CopySlices")  # nobody can look at the node inside of it
-        yield node if saved else f"{node} {'hides what it saves' if hidden else 'saves nothing'}"
+        yield node if saved else f"{node} saves nothing"
         yield from (f"  {place}: {what}" for place, what in saved.items())
     sizes = ", ".join(f"{origin} {size} B" for origin, size in seen.bytes.items()) or "0 B"
     yield f"saved: {sizes}; outputs: {seen.output_bytes} B, {_MEMORY.get(seen.view, seen.view)}"

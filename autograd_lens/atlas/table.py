@@ -17,7 +17,17 @@ from .observe import KINDS
 from .rows import Atlas, Row, details
 
 COLUMNS = ("op", "backward", "saves", "bytes saved / out", "notes")
-NOTES = ("view", "not twice", "constant gradient", "no forward mode", "backward raises")
+NOTES = (
+    "view",
+    "in place",
+    "not twice",
+    "constant gradient",
+    "no forward mode",
+    "backward raises",
+    "hides what it saves",
+)
+LONG = 16
+"""Names of more characters may be broken. Each break is an element, and a phone holds them all."""
 
 
 def table_html(atlas: Atlas) -> str:
@@ -30,7 +40,8 @@ def table_html(atlas: Atlas) -> str:
     )
     body = "\n".join(_row(atlas, row) for row in rows)
     title = f"Atlas: what {len(rows)} ops save, torch {atlas.torch}"
-    saves = ("anything", "nothing", *KINDS, "input and output")
+    kinds = [kind for kind in KINDS if any(kind in row.seen.kinds for row in rows)]
+    saves = ("anything", "nothing", *kinds, "input and output")
     return (
         f'<div class="lens lens-sheet" role="group" aria-label="{escape(title)}">'
         f"<style>{style()}{_asset('table.css')}</style>"
@@ -63,20 +74,24 @@ def _row(atlas: Atlas, row: Row) -> str:
 
 
 def notes(row: Row) -> list[str]:
-    """In what an op differs from most: new memory, twice differentiable, forward mode."""
+    """In what an op differs from most: new memory, twice differentiable, forward mode, visible."""
     seen = row.seen
     found = (
-        seen.view != "new",
+        "view" in seen.view,
+        seen.view == "input",
         seen.backward and seen.double is False,
         seen.double is None,
         not seen.forward,
         not seen.backward,
+        "hidden" in seen.kinds,
     )
     return [note for note, holds in zip(NOTES, found, strict=True) if holds]
 
 
 def _breakable(name: str) -> str:
     """A long name may be broken where a word in it begins."""
+    if len(name) <= LONG:
+        return escape(name)
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w)", "<wbr>", escape(name))
 
 

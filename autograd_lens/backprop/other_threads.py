@@ -1,8 +1,8 @@
 """What other threads do with the nodes of a graph while its backward is recorded.
 
 The ``AccumulateGrad`` node of a leaf belongs to every graph that uses the leaf. Other threads may
-run it in backwards of their own. The rest of a graph belongs to one backward; where another thread
-runs that too, it can let saved tensors go at any moment.
+run it in backwards of their own. The rest of a graph belongs to one backward. Another thread that
+runs that part, too, can free saved tensors at any moment.
 
 Not seen: a thread that changes ``.grad`` without a backward (``zero_grad``, an optimizer).
 """
@@ -27,12 +27,12 @@ class OtherThreads:
         self._came: set[int] = set()
 
     def come(self, index: int) -> None:
-        """This thread, another one, begins a node."""
+        """Note that the calling thread, which is not the recorded one, begins a node."""
         self._there.add((index, threading.get_ident()))
         self._came.add(index)
 
     def go(self, index: int) -> None:
-        """This thread, another one, has run a node."""
+        """Note that the calling thread, which is not the recorded one, has run a node."""
         self._there.discard((index, threading.get_ident()))
         self._came.add(index)
 

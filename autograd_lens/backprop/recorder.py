@@ -1,12 +1,12 @@
 """Record one real backward: what ran, in which order, with which gradients.
 
-A pre-hook and a hook on every node watch it; they take numbers and keep no tensor: of a kept
-gradient ``AccumulateGrad`` would make a copy for ``.grad``, and a kept saved tensor would not be
-freed. All of them are removed afterwards, whatever happens.
+A pre-hook and a hook on every node take numbers and keep no tensor. If they kept a gradient,
+``AccumulateGrad`` would copy it into ``.grad``; a saved tensor that they kept would not be freed.
+All hooks are removed afterwards, whatever happens.
 
 Other threads may use PyTorch meanwhile. PyTorch calls a hook in every backward that reaches its
 node, in whichever thread. A call counts only if its backward carries the recorder's sign
-(:class:`autograd_lens._torch.threads.Sign`); the rest is told to
+(:class:`autograd_lens._torch.threads.Sign`). All other calls go to
 :class:`~autograd_lens.backprop.other_threads.OtherThreads`.
 
 Not seen: the nodes inside a re-entrant checkpoint, which runs a backward of its own (a leaf that
@@ -114,7 +114,7 @@ class Recorder:
         def prehook(grads: tuple[torch.Tensor | None, ...]) -> None:
             if not self._sign.here():
                 if variable is None:
-                    with self._reading:  # the other backward may let go what is being read
+                    with self._reading:  # the other backward may free what is being read
                         self._others.shared.add(index)
                 self._others.come(index)
                 return
@@ -172,7 +172,7 @@ class Recorder:
         return _held(saved, reader.storages.keys, reader.storages.sizes)
 
     def _settle(self, step: dict[str, Any]) -> None:
-        """Count what a node let go: the engine releases after the hook, so this is read later."""
+        """Subtract what a node freed. The engine frees after the hook, so this runs later."""
         index = step["node"]
         with self._reading:
             had = self._held[index]
@@ -188,7 +188,7 @@ class Recorder:
             self._held[index] = [entry for entry in had if entry in left]
 
     def _end_last(self) -> None:
-        """The step that began last ends where the next one begins; it may go on around it."""
+        """End the last step where the next one begins, also if its node goes on around that."""
         if self._steps:
             self._steps[-1]["saved_bytes"] = self.held_bytes
 

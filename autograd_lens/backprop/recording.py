@@ -32,6 +32,9 @@ def record_backward(
     ``retain_graph=True``. Backwards of other threads are not recorded, also where they write the
     same ``.grad``.
 
+    Rests on ``torch/csrc/autograd/engine.cpp`` (the order) and, for how ``.grad`` is written,
+    ``torch/csrc/autograd/functions/accumulate_grad.h``.
+
     Args:
         output: a tensor, or any nesting of lists, tuples and dicts with tensors in it.
         names: names for tensors, as in :func:`autograd_lens.graph`.
@@ -48,6 +51,7 @@ def record_backward(
             through other graphs with the same leaves.)
         RuntimeError: the output is no scalar and there is no ``gradient``, or an earlier backward
             has spent the graph; the message says what to do.
+        LensUnsupported: this PyTorch lacks something that the lens reads.
         Exception: whatever else the backward itself raises; all hooks are removed by then.
     """
     outputs = _torch.tensors_in(output)

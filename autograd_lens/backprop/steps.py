@@ -44,11 +44,11 @@ class BackwardStep:
         node: index of the node in ``recording.graph``.
         label: what the graph calls it.
         incoming: one gradient per output of the node's operation; None where none arrived.
-        outgoing: one gradient per input, as it is sent on: reduced to the shape of the input where
-            the operation broadcast it, and changed by hooks of the reader's. None where there is
-            none.
+        outgoing: one gradient per input, as the node sends it on: in the shape of the input, also
+            where the operation broadcast it, and after the reader's hooks on the node. None where
+            there is none.
         saved_bytes: bytes that saved tensors of the whole graph still held after this step.
-        freed: fields of this node whose tensor was let go.
+        freed: fields of this node whose tensor it freed.
         written: the ``.grad`` fields it wrote.
     """
 

@@ -21,7 +21,7 @@ torch 2.13, and a thread may have as little as 512 kB."""
 
 
 class Guard:
-    """Frees the nodes that it holds when it dies, band by band; each thread what dies in it."""
+    """Frees the nodes that it holds when it dies, band by band, in the thread where it dies."""
 
     __slots__ = ("held",)
     _here = threading.local()
@@ -47,7 +47,7 @@ class Guard:
 
 
 def lay_guards(live: list[Any], edges: Edges, depth: list[int]) -> None:
-    """Put guards so that no path of the graph is longer than about ``BAND`` between two of them.
+    """Lay guards so that a path from one to the next has at most about ``BAND`` nodes.
 
     A node is an anchor when an edge reaches it from an earlier band. Each guarded node (those on
     top and the anchors) holds the anchors that can be reached first from it.

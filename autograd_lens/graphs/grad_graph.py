@@ -46,6 +46,8 @@ class Shown:
 class GradGraph(Result):
     """The graph reachable from some outputs. Keeps no node, no tensor and no gradient.
 
+    Bytes are those of whole storages.
+
     Attributes:
         reading: everything that was read of it.
         shown: how it is drawn.
@@ -76,7 +78,7 @@ class GradGraph(Result):
 
     @property
     def unreached(self) -> tuple[str, ...]:
-        """Names of the Module's parameters that ask for a gradient and are not in the graph."""
+        """Names of the Module's parameters that require grad and are not in the graph."""
         return self.reading.unreached
 
     @property
@@ -91,7 +93,7 @@ class GradGraph(Result):
         return sum(self.storages[number].bytes for number in held)
 
     def fan_out(self, index: int) -> int:
-        """Number of edges that leave the node ``index``."""
+        """Number of edges that leave the node ``index``; 0 for an index without a node."""
         return self._fan_out[index]
 
     @cached_property
@@ -134,6 +136,9 @@ def graph(
     marks in the ``metadata`` of some nodes, without which freeing it could crash (see
     :mod:`autograd_lens.graphs.deallocation`).
 
+    Rests on ``torch/csrc/autograd/node.h`` and ``engine.h`` (the order of nodes),
+    ``saved_variable.cpp`` (saved tensors), and ``tools/autograd/derivatives.yaml`` (formulas).
+
     Args:
         outputs: a tensor, a ``grad_fn``, or any pytree of them; tensors without a graph are
             counted and passed over.
@@ -152,7 +157,9 @@ def graph(
 
     Raises:
         TypeError: ``outputs`` holds neither tensor nor node, or an argument has the wrong type.
-        ValueError: no output has a graph; the message says why, as far as that can be known.
+        ValueError: no output has a graph; the message says why, as far as that can be known. Or
+            ``group="module"`` without a Module.
+        LensUnsupported: this PyTorch lacks something that the lens reads.
     """
     if max_nodes is not None and (not isinstance(max_nodes, int) or max_nodes < 2):
         raise TypeError(f"max_nodes must be an integer of at least 2, or None, not {max_nodes!r}")

@@ -12,17 +12,17 @@ _EMPTY = re.compile(
     r"(torch::autograd::)?(Copy|Identity|GraphRoot|UndefinedGrad|(Warn)?NotImplemented|(Delayed)?Error"
     r"|Scatter|Gather)(Backwards?)?$"
 )
-"""C++ nodes without fields that save no tensor. Of any other it is not known: ``CopySlices``, those
-of ``_foreach_*``, of C++ extensions and of TorchScript do save some, and don't show them."""
+"""C++ nodes without fields that save no tensor. Others without fields may save some and not show
+them: ``CopySlices``, and the nodes of ``_foreach_*``, of C++ extensions and of TorchScript."""
 
 
 def kind_of(node: Any) -> str:
     """The kind of a live node: ``"op"``, ``"leaf"``, ``"custom"``, ``"compiled"``, ``"opaque"``."""
     kind = type(node)
-    if _torch.is_python(kind):  # such a class comes and goes: not to be kept in a table
+    if _torch.is_python(kind):  # a cache would keep such a class alive
         return "compiled" if kind.__name__ == "CompiledFunctionBackward" else "custom"
     word = _cpp_kind(kind)
-    if word == "opaque":  # one class for many
+    if word == "opaque":  # many kinds of nodes share this class
         return "op" if _EMPTY.match(node.name()) else "opaque"
     return word
 
@@ -41,6 +41,6 @@ def is_in_place_on_view(name: str) -> bool:
 def saves_through_hooks(name: str) -> bool:
     """True for opaque nodes of PyTorch's own operations: a recorder can see what they save.
 
-    Of nodes of C++ extensions and of TorchScript it is not known what they keep besides.
+    Nodes of C++ extensions and of TorchScript may keep more than what passes through hooks.
     """
     return is_in_place_on_view(name) or "Foreach" in name

@@ -2,13 +2,13 @@
 
 A node does not know the module that ran it. What is known: the owner of each parameter, the nodes
 that use it, directly or through views and casts of it (a transposed weight), and the nodes that
-saved a parameter or buffer of the model, frozen or not. Every other node lies between such nodes.
-It is given to the innermost module that holds them all, on the side of its inputs and on the side
-of its output. So a residual sum between two blocks belongs to what holds both blocks, and whatever
-comes before the first or after the last parameter belongs to the model itself.
+saved a parameter or buffer of the model, frozen or not. Every other node lies between such nodes,
+some towards its inputs and some towards its output. It belongs to the innermost module that
+contains all of these. So a residual sum between two blocks belongs to what holds both blocks, and
+whatever comes before the first or after the last parameter belongs to the model itself.
 
 This is a guess: an operation without parameters may be placed further out than where it ran, and,
-between two uses of the same module, further in. A weight that two modules share is of both:
+between two uses of the same module, further in. A weight that two modules share belongs to both:
 ``"a = b"``. Under ``lens.record_saved`` the modules are recorded instead, and exact.
 """
 

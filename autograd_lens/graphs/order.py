@@ -3,9 +3,9 @@
 Knows nodes and edges only. The order is the one in which the engine runs the nodes: a node comes
 after everything that sends it a gradient, and among those ready the one created last comes first
 (``CompareNodeTaskTime`` in ``torch/csrc/autograd/engine.h`` compares sequence numbers the same
-way). Where the engine has no rule, neither has this: leaves that become ready together are listed
-as they were found, and operations that several threads recorded, or that run on several devices,
-may run in another order.
+way). Where the engine has no rule, this order has none: leaves that become ready together are
+listed as they were found, and operations that several threads recorded, or that run on several
+devices, may run in another order.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def engine_order(roots: Iterable[Any]) -> tuple[list[Any], Edges]:
     try:
         return _ordered(roots)
     except BaseException:
-        _ordered(roots)  # what Python has met must not stay without guards
+        _ordered(roots)  # nodes that Python has seen must have guards
         raise
 
 

@@ -205,7 +205,7 @@ def _modules(
 
 
 def _unreached(known: Names, leaves: Iterable[tuple[str, torch.Tensor]]) -> tuple[str, ...]:
-    """Parameters of the Module that ask for a gradient and that no gradient reaches."""
+    """Parameters of the Module that require grad and that no gradient reaches."""
     if known.module is None:
         return ()
     reached = {id(leaf) for _, leaf in leaves}

@@ -110,7 +110,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """A gradient's way: from node ``source`` to node ``target`` (indices).
+    """The way of a gradient from node ``source`` to node ``target`` (indices).
 
     Attributes:
         slot: position among the gradients that ``source`` returns.
@@ -136,8 +136,8 @@ class Reading:
             leaves that nobody saved.
         kept: how many of the storages saved tensors keep alive: the first ones.
         modules: how ``Node.module`` was found: ``"recorded"``, ``"guessed"``, or ``""``.
-        unreached: names of parameters of the given Module that ask for a gradient and are not in
-            the graph.
+        unreached: names of parameters of the given Module that require grad and are not in the
+            graph.
         recorded: indices of the opaque nodes of which a recorder has seen everything.
         plain_outputs: how many of the given outputs have no graph.
     """

@@ -251,6 +251,9 @@ def storage_layout(
 ) -> StorageLayout:
     """Return how tensors of up to four dimensions lie in memory.
 
+    Sizes are in elements, unless they are called bytes. Rests on ``c10/core/TensorImpl.h`` (sizes,
+    strides, storage offset) and ``c10/core/MemoryFormat.h`` (memory formats).
+
     Args:
         tensor, more: strided tensors. What they share is seen from the addresses of their storages.
         names: a mapping name → tensor or a Module, as for :func:`autograd_lens.graph`.

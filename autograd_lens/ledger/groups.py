@@ -22,7 +22,7 @@ class SavedGroup:
     Attributes:
         key: what they have in common.
         nodes, entries: how many nodes and entries there are in it.
-        bytes: of the storages that it keeps alive, each counted once.
+        bytes: bytes of the storages that it keeps alive, each counted once.
         shared_bytes: the part of ``bytes`` that other groups keep alive too.
         by_role: ``bytes`` by role, only roles that occur.
     """
@@ -42,7 +42,7 @@ class SavedGroups(Result):
     Attributes:
         title: what the groups are: ``"node kind"``, ``"module"``.
         groups: one for each key.
-        total_bytes: of the whole ledger; less than the sum where groups share storages.
+        total_bytes: bytes of the whole ledger; less than the sum where groups share storages.
     """
 
     title: str

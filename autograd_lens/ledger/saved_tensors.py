@@ -52,7 +52,7 @@ class OpaqueNode:
     Attributes:
         node: its index in engine order; ``name`` its ``grad_fn.name()``.
         reason: why, in words.
-        recorded: a recorder saw what it saved: that is among the entries.
+        recorded: a recorder saw what the node saved, and the entries contain it.
     """
 
     node: int
@@ -67,11 +67,11 @@ class OpaqueNode:
 
     @property
     def at_most(self) -> int | None:
-        """Bytes by which the total may be short because of it; None where nothing is known.
+        """The most bytes that the total may lack because of it; None where nothing is known.
 
-        Of PyTorch's operations in C++ only one thing never reaches a hook: an operand that is a
-        Python number, 8 bytes, 16 if complex. A Python ``Function`` that writes into a view may
-        keep more on its ``ctx``, and nothing tells that there is one.
+        Only one operand of PyTorch's C++ operations never reaches a hook: a Python number, of 8
+        bytes, or 16 if it is complex. A Python ``Function`` that writes into a view may keep more
+        on its ``ctx``, and the graph does not show that there is such a ``Function``.
         """
         if not self.recorded:
             return None
@@ -79,7 +79,7 @@ class OpaqueNode:
 
 
 class SavedTensors(Result):
-    """What a graph keeps alive.
+    """What a graph keeps alive. Bytes are those of whole storages, each counted once.
 
     Attributes:
         reading: everything that was read of the graph.
@@ -111,7 +111,7 @@ class SavedTensors(Result):
 
     @cached_property
     def entries(self) -> tuple[SavedTensor, ...]:
-        """One for each tensor that a node keeps or has let go, in the order ``by``."""
+        """One for each tensor that a node keeps or has freed, in the order ``by``."""
         every = (saved for node in self._nodes for saved in node.saved)
         return tuple(sorted((s for s in every if s.freed or not s.empty), key=self._order()))
 
@@ -126,7 +126,7 @@ class SavedTensors(Result):
 
     @cached_property
     def opaque(self) -> tuple[OpaqueNode, ...]:
-        """The nodes that can't be seen, in engine order."""
+        """The nodes that don't show what they saved, in engine order."""
         why = "a C++ node that shows nothing of what it saved"
         recorded = self.reading.recorded
         return tuple(
@@ -137,7 +137,7 @@ class SavedTensors(Result):
 
     @property
     def short_by(self) -> int | None:
-        """At most so many bytes may be missing in the total, because of opaque nodes.
+        """The most bytes that ``total_bytes`` may lack because of opaque nodes.
 
         0 without such nodes; None where they were not recorded, so that nothing is known.
         """
@@ -175,9 +175,9 @@ class SavedTensors(Result):
 
     @property
     def stale(self) -> tuple[SavedTensor, ...]:
-        """The entries that were changed in place, as far as it can be told; their nodes will raise.
+        """The entries that are known to be changed in place; their nodes will raise.
 
-        It can't be told where ``saved_version`` is None: see :class:`SavedTensor`.
+        Nothing is known where ``saved_version`` is None: see :class:`SavedTensor`.
         """
         return tuple(entry for entry in self.entries if entry.stale)
 
@@ -187,6 +187,9 @@ class SavedTensors(Result):
         Args:
             by: ``"bytes"`` (what is kept alive, largest first), ``"node"`` (engine order), or
                 ``"name"``, ``"module"``, ``"role"``, ``"field"``, ``"dtype"``.
+
+        Raises:
+            ValueError: ``by`` is none of these.
         """
         if not isinstance(by, str) or by not in (*ORDERS, "module"):
             raise ValueError(f"sort by one of {', '.join(ORDERS)}, module, not {by!r:.40}")
@@ -204,7 +207,8 @@ class SavedTensors(Result):
                 ``blocks.0.mlp.2``. None keeps every path whole.
 
         Raises:
-            ValueError: ``names`` was no Module, so nothing is known of modules.
+            ValueError: ``names`` was no Module, so nothing is known of modules; or ``depth`` is no
+                whole number of at least 1.
         """
         if depth is not None and (type(depth) is not int or depth < 1):
             raise ValueError(f"depth must be a whole number of at least 1, or None, not {depth!r}")
@@ -221,7 +225,11 @@ class SavedTensors(Result):
         return self.grouped(path, "module")
 
     def grouped(self, key: Callable[[SavedTensor], Hashable], title: str = "group") -> SavedGroups:
-        """The bytes by any function of an entry; entries with the key None are left out."""
+        """The bytes by any function of an entry; entries with the key None are left out.
+
+        Raises:
+            TypeError: ``key`` can't be called.
+        """
         if not callable(key):
             raise TypeError(f"group by a function of an entry, not {key!r:.40}")
         return grouped(self.entries, self.storages, self.roles, key, title)
@@ -244,7 +252,9 @@ def saved_tensors(
 
     Nothing is run, and nothing need be installed before the forward pass. What is kept alive in
     other ways is not counted: a leaf that no node saved, the closure of a tensor hook, the modules
-    that a checkpoint would run again.
+    that a checkpoint would run again. Sizes are in bytes, of whole storages.
+
+    Rests on ``torch/csrc/autograd/saved_variable.cpp`` and, for ``ctx``, ``python_function.cpp``.
 
     Args:
         outputs: a tensor, a ``grad_fn``, or any pytree of them.
@@ -260,6 +270,7 @@ def saved_tensors(
     Raises:
         TypeError: ``outputs`` holds neither tensor nor node, or an argument has the wrong type.
         ValueError: no output has a graph; the message says why, as far as that can be known.
+        LensUnsupported: this PyTorch lacks something that the lens reads.
     """
     return SavedTensors(read(outputs, names, _given(inputs), checked(recorder)))
 

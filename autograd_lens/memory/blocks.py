@@ -22,7 +22,7 @@ class Block:
 
     Attributes:
         role: one of ``ROLES``.
-        bytes: its size.
+        bytes: its size in bytes.
         name: the name of a parameter, ``"grad of weight"``, ``"exp_avg of weight"``, or
             ``"ReluBackward0.result"``: the first node that saved it, and in which field. Empty
             where nothing is known.

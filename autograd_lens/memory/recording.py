@@ -240,7 +240,10 @@ def record_memory(
 
     Memory by role does not depend on the number of threads. The number of events may, and so may
     the peak, in the backward of a convolution, in ``scaled_dot_product_attention`` and in bfloat16
-    products on a CPU.
+    products on a CPU. All sizes are in bytes.
+
+    Rests on ``torch/csrc/profiler/collection.cpp`` and ``c10/core/CPUAllocator.cpp`` (what the
+    profiler tells of an allocation) and ``c10/cuda/CUDACachingAllocator.cpp``.
 
     Args:
         fn: the function. Modules, optimizers and tensors that its arguments or its variables lead
@@ -256,6 +259,7 @@ def record_memory(
             wrong type.
         ValueError: the memory of ``device`` can't be recorded here.
         RuntimeError: a recording or a profiler runs already, or ``fn`` ran a profiler.
+        LensUnsupported: this PyTorch lacks something that the lens reads.
         Exception: whatever ``fn`` raises. Everything is restored before it is passed on.
     """
     refuse_what_cant_run(fn, args, options)

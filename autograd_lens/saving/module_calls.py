@@ -1,4 +1,4 @@
-"""Which module ran when, told by the numbers that nodes get in the order of their creation."""
+"""Which module was running when a node was created, found from the creation numbers of nodes."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class ModuleCalls:
     """
 
     def __init__(self) -> None:
-        self._numbers: list[int] = []  # of the next node, each time another module went on
-        self._running: list[Call | None] = []  # the module that went on then
+        self._numbers: list[int] = []  # of the next node, at each change of the running module
+        self._running: list[Call | None] = []  # the call that runs from there on
         self._handles: list[Any] = []
 
     def start(self) -> None:
@@ -56,8 +56,8 @@ class ModuleCalls:
     def paths(self, model: torch.nn.Module, sequence_nrs: Iterable[int]) -> list[str | None]:
         """The path in ``model`` of the module that made each node; None for a node outside of it.
 
-        A node is given by its sequence number. It belongs to the innermost module that ``model``
-        has a path for; a module with several paths answers with the first.
+        A node is given by its sequence number. It belongs to the innermost running module that
+        ``model`` contains. Of a module with several paths the first one counts.
         """
         paths: dict[int, str] = {}
         for path, module in model.named_modules(remove_duplicate=False):
@@ -82,7 +82,7 @@ class ModuleCalls:
         self._running.append(call)
 
     def _enter(self, module: torch.nn.Module, _: Any) -> None:
-        if torch.compiler.is_compiling():  # no node is made yet, and the program is not ours
+        if torch.compiler.is_compiling():  # this call is traced, and makes no node yet
             return
         if threading.get_ident() == self._thread:
             self._note(Call(weakref.ref(module), self._running[-1]))
@@ -92,5 +92,5 @@ class ModuleCalls:
             return
         running = self._running[-1]
         if threading.get_ident() == self._thread and running is not None:
-            if running.module() is module:  # else the recorder was entered inside of its call
+            if running.module() is module:  # if not, the recorder was entered during this call
                 self._note(running.around)

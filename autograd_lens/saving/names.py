@@ -1,4 +1,4 @@
-"""Names for tensors: the reader's own, as far as they gave them."""
+"""Names for tensors, as far as the reader gave any."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ASK = (
 class Names:
     """Looks up the name of a leaf by the tensor, and of an intermediate by its place in the graph.
 
-    A tensor known under several names (tied weights) answers with all of them: ``"a = b"``.
+    The name of a tensor with several names (tied weights) consists of all of them: ``"a = b"``.
 
     Attributes:
         module: the Module that was given, or None.
@@ -71,14 +71,14 @@ _OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
 """Attributes that PyTorch itself gives a module; registered tensors are in them."""
 
 MOST = 1000
-"""Containers of more parts are not looked through."""
+"""Containers with more items are not searched."""
 
 
 def held_as_attributes(module: torch.nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
-    """Every tensor that modules hold as a plain attribute, as many hold tables and masks.
+    """Every tensor that a module holds as a plain attribute: a mask, or a table of positions.
 
-    Also in a list, tuple or dict. Not those that require grad: they belong to a graph, or are
-    leaves that somebody trains.
+    Lists, tuples and dicts are searched, too. Tensors that require grad are left out: they belong
+    to a graph, or are leaves that somebody trains.
     """
     for path, part in module.named_modules():
         inside = f"{path}." if path else ""

@@ -18,8 +18,8 @@ class Owners:
     """Role and names by storage. The first claim to a role counts; names add up.
 
     A named tensor is a parameter if it is an ``nn.Parameter``, or a leaf of the graph that is no
-    given input. A leaf without a name is a parameter, too, unless a Module was given: then it is
-    none of the model's, and counts as an input.
+    given input. A leaf without a name is a parameter, too, unless a Module was given. Then the leaf
+    does not belong to the model, and counts as an input.
     """
 
     def __init__(self, known: Names, inputs: Named, leaves: Named):

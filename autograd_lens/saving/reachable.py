@@ -36,13 +36,13 @@ def tensors_kept(*roots: Any) -> list[torch.Tensor]:
 
 
 def memory_kept(*roots: Any) -> list[Any]:
-    """The same with what else holds memory: storages, NumPy arrays, bytes."""
+    """Return every tensor, storage, NumPy array and bytes object that is reached, each once."""
     roots = [root for root in roots if root is not None]
     if len(roots) == 1 and isinstance(roots[0], torch.Tensor):
         return roots
     found: dict[int, Any] = {}
     pending = list(reversed(roots))
-    met: dict[int, Any] = {}  # the objects too: an id is valid as long as its object is there
+    met: dict[int, Any] = {}  # holds the objects: an id is valid while its object lives
     while pending:
         one = pending.pop()
         if one is None or isinstance(one, _LIVE_ON_THEIR_OWN) or id(one) in met:

@@ -16,7 +16,7 @@ class Storage:
     """A piece of memory that saved tensors or leaves of a graph live in.
 
     Attributes:
-        bytes: its size.
+        bytes: its size in bytes.
         role: one of ``ROLES``.
         names: the reader's names for tensors in it; a leaf without a name is ``"leaf 1"``.
     """
@@ -35,6 +35,8 @@ class Storage:
 class SavedTensor:
     """One tensor that a node keeps for its backward, or the empty place where it was.
 
+    Rests on ``torch/csrc/autograd/saved_variable.h``.
+
     Attributes:
         node: index of the node; ``name`` its ``grad_fn.name()``.
         field: name of the place in the node, as in ``_saved_self``: ``"self"``; entries of a list
@@ -50,9 +52,9 @@ class SavedTensor:
         owner: name of the parameter, buffer, input or named tensor whose memory it is, or None.
         version: the version counter now, or None where there is none.
         saved_version: the version counter when the tensor was saved. If the two differ, the node
-            raises when it runs. None when it can't be told (packed by a hook, put on ``ctx``, or
-            one of several in a list: a result, and on torch 2.11 any that was changed).
-        freed: a backward has let it go.
+            raises when it runs. None when it is unknown: for what a hook packed, for an attribute
+            of ``ctx``, and in a list for a result (on torch 2.11 for any changed tensor).
+        freed: a backward has freed it.
         packed: a saved-tensor hook put something else in its place; ``kind`` says what.
         kind: the type of what is kept: ``"Tensor"``, or what the pack hook returned.
     """

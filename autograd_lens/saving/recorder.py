@@ -4,9 +4,9 @@
 ledger of a finished graph can only name them. While this recorder is active every saved tensor goes
 through a pack hook, theirs too, and the ledger counts those that are still kept.
 
-A hook is not told for which node it packs. :func:`kept_by_opaque` finds that out from the numbers
-that nodes get in the order of their creation. Rests on ``torch/csrc/autograd/saved_variable.cpp``
-(hooks; a version is compared only where there are none, so the recorder compares itself),
+A hook does not learn for which node it packs. :func:`kept_by_opaque` finds that out from the
+creation numbers of nodes. Rests on ``torch/csrc/autograd/saved_variable.cpp`` (hooks; PyTorch
+compares versions only of tensors without hooks, so the recorder compares versions itself),
 ``torch/csrc/autograd/function.h`` (sequence numbers) and on what generated code does around an
 in-place operation (``tools/autograd/gen_variable_type.py``): make the node, save operands, save a
 clone of what is overwritten, write, make a ``CopySlices`` around the node, save the result.
@@ -38,9 +38,9 @@ class Recorded:
             since a result that was saved as it is would keep its own node alive forever.
         saved_version: its version counter when it was saved.
         next_nr: the number that the next new node would have got; None where no node saved it.
-        view_nr: that of the ``CopySlices`` which had just been made, if it saved this.
+        view_nr: the number of the ``CopySlices`` that saved this; None where another node did.
         call: where the operation was called; equal for tensors that one call saved.
-        cloned: it is a clone that was made after the call had saved another tensor.
+        cloned: the tensor is a clone that was made after the call had saved another tensor.
     """
 
     __slots__ = (
@@ -60,7 +60,7 @@ class Recorded:
         before = last is not None and (last.next_nr, last.call) == (self.next_nr - 1, self.call)
         self.cloned = before and _torch.is_clone_number(tensor, self.next_nr - 1)
         views = [tensor]
-        if frame and frame.f_code is _APPLY:  # it need not be what the Function wrote to
+        if frame and frame.f_code is _APPLY:  # it may have written to another argument
             views += _torch.tensors_in(frame.f_locals.get("args", ()))
             frame = frame.f_back
         written = (_torch.written_view_nr(view) for view in views)
@@ -68,7 +68,7 @@ class Recorded:
         recent = [nr for nr in written if nr is not None and nr >= self.next_nr - 2]
         self.view_nr = max(recent, default=None)
         if frame and frame.f_globals.get("__name__") == "torch.utils.checkpoint":
-            self.next_nr = self.view_nr = None  # the argument of a checkpoint: no node of the graph
+            self.next_nr = self.view_nr = None  # a checkpoint saved its argument: no node
         self.tensor = tensor if tensor.is_leaf else tensor.detach()
 
 
@@ -80,8 +80,8 @@ class SavedRecorder(saved_tensors_hooks):
         self._recorded: dict[int, weakref.ref[Recorded]] = {}
         self._last: weakref.ref[Recorded] | None = None
         self._thread: int | None = None
-        self._spans: list[list[int]] = []  # of the numbers of nodes that were made under it alone
-        self._inside = 0  # other hooks that are active and come first
+        self._spans: list[list[int]] = []  # numbers of nodes that were made without other hooks
+        self._inside = 0  # number of other hooks that were entered later: PyTorch calls those
         self._calls = ModuleCalls()
 
     def __enter__(self) -> SavedRecorder:
@@ -115,7 +115,7 @@ class SavedRecorder(saved_tensors_hooks):
         return (one for ref in list(self._recorded.values()) if (one := ref()) is not None)
 
     def covers(self, sequence_nr: int) -> bool:
-        """True for a node that was made while this was active and no other hook came first."""
+        """True for a node that was made while this was active and PyTorch called no other hook."""
         return any(first <= sequence_nr < last for first, last in self._spans)
 
     def modules(self, model: torch.nn.Module, sequence_nrs: Sequence[int]) -> list[str | None]:
@@ -123,11 +123,11 @@ class SavedRecorder(saved_tensors_hooks):
         return self._calls.paths(model, sequence_nrs)
 
     def other_hooks(self, entered: bool) -> None:
-        """Note that other hooks were entered, which come first, or left again."""
+        """Note that other hooks were entered, which PyTorch calls instead, or left again."""
         if threading.get_ident() != self._thread:
             return
         self._inside += 1 if entered else -1
-        if self._inside < 0:  # hooks from before were left first: PyTorch took ours away instead
+        if self._inside < 0:  # hooks from before were left first: PyTorch removed ours instead
             self._spans[-1][1] = _torch.next_sequence_nr()
             self._inside = sys.maxsize // 2
         elif entered and self._inside == 1:
@@ -136,9 +136,9 @@ class SavedRecorder(saved_tensors_hooks):
             self._spans.append([_torch.next_sequence_nr(), sys.maxsize])
 
     def _pack(self, tensor: torch.Tensor) -> Recorded:
-        # There is no frame on a thread of the engine, or of torch.jit.fork.
+        # A thread of the engine, or of torch.jit.fork, has no Python frame.
         recorded = Recorded(tensor, sys._getframe().f_back, self._last and self._last())
-        if threading.get_ident() != self._thread:  # which counts its nodes by itself
+        if threading.get_ident() != self._thread:  # every thread numbers its own nodes
             recorded.next_nr = recorded.view_nr = None
         key, known = id(recorded), self._recorded
         known[key] = self._last = weakref.ref(recorded, lambda _: known.pop(key, None))
@@ -158,7 +158,7 @@ def _unpack(recorded: Recorded) -> torch.Tensor:
     return tensor
 
 
-# Hooks that are entered inside of a recorder come first, so each active recorder is told of them.
+# PyTorch calls only the hooks that were entered last, so recorders must know of those inside them.
 
 _active: list[SavedRecorder] = []
 _lock = threading.Lock()
@@ -179,7 +179,7 @@ def _unwatch(recorder: SavedRecorder) -> None:
         del _active[place]
         for other in _active[:place]:
             other.other_hooks(False)
-        for other in _active[place:]:  # left out of order: PyTorch took away the hooks of these
+        for other in _active[place:]:  # left out of order: PyTorch removed the hooks of these
             other.other_hooks(True)
         if not _active:
             _torch.tell_no_more(_noted)
@@ -194,16 +194,17 @@ def _noted(hooks: saved_tensors_hooks, entered: bool) -> None:
 def kept_by_opaque(
     recorder: SavedRecorder, in_place: Mapping[int, int], others: Mapping[int, int]
 ) -> Sequence[tuple[int, Recorded]]:
-    """What a recorder saw and opaque nodes keep, each with its node.
+    """What opaque nodes keep of what a recorder saw, each with the index of its node.
 
     Args:
         recorder: the recorder.
         in_place: the ``CopySlices`` nodes by their sequence number.
         others: the other opaque nodes.
 
-    An operand is saved right before the ``CopySlices`` is made, or right before a clone of what is
-    overwritten, which the same call saves right before the ``CopySlices``; a result right after it.
-    Any other opaque node saves right after it was made. What fits none belongs to another graph.
+    An operation that makes a ``CopySlices`` saves its operands right before that. If it keeps a
+    clone of what it overwrites, it saves the operands right before the clone, and the clone right
+    before the ``CopySlices``. It saves a result right after the ``CopySlices``. Any other opaque
+    node saves right after it was made. What fits none of these belongs to another graph.
     """
     alive = [one for one in recorder.alive() if one.next_nr is not None]
     clones = {(one.next_nr, one.call) for one in alive if one.cloned}
@@ -222,7 +223,7 @@ def kept_by_opaque(
 
 
 def record_saved() -> SavedRecorder:
-    """Return a context manager for a forward pass, for its ledger to count what opaque nodes keep.
+    """Return a context manager for a forward pass; it records what opaque nodes save.
 
     Give it to the ledger afterwards::
 
@@ -235,19 +236,29 @@ def record_saved() -> SavedRecorder:
     ``ledger.opaque``. For a graph without such nodes it is of no use: it costs a Python call for
     each saved tensor.
 
-    It sees what is saved on the thread that enters it; give it to ledgers of graphs from there,
-    since another thread counts its nodes by itself. A saved-tensor hook that is entered inside, as
-    a checkpoint or ``save_on_cpu`` enters one, comes before it, and the ledger calls the opaque
-    nodes from there not recorded. What a Python ``Function`` that writes into a view puts on its
-    ``ctx`` by itself reaches no hook (nor, on PyTorch 2.15, can what it saves be told from others).
-    ``torch.func.grad`` and its kind refuse to run under any saved-tensor hook, also under this one.
+    It records the thread that enters it, so give it only to verbs that read graphs from that
+    thread. PyTorch calls only the saved-tensor hook that was entered last. Where another one is
+    entered inside, by a checkpoint or ``save_on_cpu``, opaque nodes are not recorded, and the
+    ledger says so. ``torch.func.grad`` and its kind refuse to run under any saved-tensor hook.
 
-    One call of an in-place ``_foreach_*`` function on views of several tensors saves for all of
-    them at once: its nodes are not called recorded where the graph has two of them, and where it
-    has one, what that saved can be taken for another's.
+    Not recorded: what a Python ``Function`` that writes into a view sets as an attribute of its
+    ``ctx``. On PyTorch 2.15 what it saves can't be assigned to its node either.
 
-    What has a history is saved detached: a new ``.data`` that it gets between forward and backward
-    is not seen, and a graph that a ``Function`` saved besides its operands is not followed.
+    An in-place ``_foreach_*`` function on views of several tensors saves for all of them at once.
+    If the graph has several of its nodes, they count as not recorded. If it has one, an entry of
+    that node may belong to another.
+
+    A tensor with a history is saved detached. So a new ``.data`` that it gets between forward and
+    backward is not seen, and a graph that a ``Function`` saved besides its operands is not
+    followed.
+
+    Rests on ``torch.autograd.graph.saved_tensors_hooks`` and
+    ``torch/csrc/autograd/saved_variable.cpp``.
+
+    Raises:
+        RuntimeError: on entering it a second time; on leaving it where it was not entered; and in
+            a backward, as without it, where a saved tensor was changed in place.
+        LensUnsupported: this PyTorch does not give the numbers of nodes.
     """
     return SavedRecorder()
 

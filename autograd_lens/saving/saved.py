@@ -28,8 +28,8 @@ class Reader:
 
     Attributes:
         storages: those that were met.
-        further: nodes that a kept tensor leads to: it keeps its own graph alive too.
-        recorded: what a recorder put in the place of tensors, as far as it was met.
+        further: the ``grad_fn`` of every kept tensor: it keeps a graph of its own alive.
+        recorded: what stood in the place of tensors because a recorder had packed them.
     """
 
     def __init__(self, owners: Owners):
@@ -42,32 +42,28 @@ class Reader:
     def saved(self, index: int, name: str, node: Any) -> list[SavedTensor]:
         """What ``node`` saved, in the order of its fields; what is on ``ctx`` comes last.
 
-        A place where nothing was needed has a record too: one that is neither freed nor of any
-        kind.
+        A place that was never filled has a record, too: it is not freed, and its kind is empty.
         """
         of_node = (index, name)
         found: list[SavedTensor] = []
-        for field, read in _torch.raw_readers(type(node)):
-            try:
-                raw = read(node)
-            except RuntimeError:  # a list refuses once released, and only then
+        for field, raw in raw_entries(node):
+            if raw is None:
                 found.append(SavedTensor(*of_node, field, freed=True))
-                continue
-            if type(raw) is tuple:
+            elif type(raw) is tuple:
                 found += self._list(of_node, node, field, raw)
             elif raw.data is None and raw.unpack_hook is None:
                 found.append(SavedTensor(*of_node, field, freed=_refuses(node, field)))
             else:
                 found.append(self._entry(of_node, node, field, raw))
+        found += self._ctx(of_node, node)
         if _torch.is_python(type(node)):
-            found += self._ctx(of_node, node)
             for tensor in _torch.raw_data(node):  # it may have saved what has a graph of its own
                 if isinstance(tensor, torch.Tensor):
                     self._follow(tensor)
         return found
 
     def recorded_tensor(self, index: int, name: str, place: str, one: Recorded) -> SavedTensor:
-        """What stands under a recorder in place of a tensor: that tensor."""
+        """The record of a tensor that a recorder packed."""
         self.recorded.add(one)
         now = _torch.version(one.tensor)
         return self._tensor((index, name), place, one.tensor, now, one.saved_version)
@@ -96,24 +92,22 @@ class Reader:
             elif raw is not None and raw.unpack_hook is not None:
                 yield self._packed(of_node, place, raw)
             elif raw is None or raw.data is None:
-                # In a list that still has entries this one was None; asking unpacks the others.
+                # The list is not freed, so this entry was None. Asking would unpack the others.
                 yield SavedTensor(*of_node, place)
             else:
                 yield self._tensor(of_node, place, raw.data, now, then)
 
     def _ctx(self, of_node: tuple[int, str], node: Any) -> Iterator[SavedTensor]:
-        """What a Python Function put on ``ctx`` itself: kept, but watched by nobody."""
-        for name, value in vars(node).items():
-            for number, one in enumerate(memory_kept(value)):
-                place = f"ctx.{name}" if one is value else f"ctx.{name}[{number}]"
-                if isinstance(one, torch.Tensor):
-                    self._follow(one)
-                    yield self._tensor(of_node, place, one, _torch.version(one), None)
-                else:
-                    kept, kind = self._kept(self.storages.of(one)), type(one).__name__
-                    yield SavedTensor(
-                        *of_node, place, bytes=element_bytes(one), kind=kind, packed=True, **kept
-                    )
+        """What a Python Function put on ``ctx`` itself: PyTorch does not check its version."""
+        for place, one in kept_on_ctx(node):
+            if isinstance(one, torch.Tensor):
+                self._follow(one)
+                yield self._tensor(of_node, place, one, _torch.version(one), None)
+            else:
+                kept, kind = self._kept(self.storages.of(one)), type(one).__name__
+                yield SavedTensor(
+                    *of_node, place, bytes=element_bytes(one), kind=kind, packed=True, **kept
+                )
 
     def _tensor(
         self,
@@ -181,31 +175,44 @@ class Reader:
             self.further.append(node)
 
 
+def raw_entries(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield each field of ``node`` with its raw entry: a tuple for a list, None once released."""
+    for field, read in _torch.raw_readers(type(node)):
+        try:
+            raw = read(node)
+        except RuntimeError:  # only a list refuses, and only once it is released
+            raw = None
+        yield field, raw
+
+
+def kept_on_ctx(node: Any) -> Iterator[tuple[str, Any]]:
+    """Yield all memory that a Python ``Function`` put on ``ctx`` itself, with its place."""
+    if not _torch.is_python(type(node)):
+        return
+    for name, value in vars(node).items():
+        for number, one in enumerate(memory_kept(value)):
+            yield (f"ctx.{name}" if one is value else f"ctx.{name}[{number}]"), one
+
+
 def kept_by(node: Any, met: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
     """Yield every tensor that ``node`` keeps alive, with its place; not to be held on to.
 
-    What an unpack hook holds, such as the inputs of a checkpoint, is told once: ``met`` takes the
-    hooks that were looked at.
+    An unpack hook may serve many nodes. What it holds, such as the inputs of a checkpoint, is
+    yielded once: ``met`` takes the ids of the hooks that were looked at.
     """
-    for name, read in _torch.raw_readers(type(node)):
-        try:
-            raw = read(node)
-        except RuntimeError:  # a released list
-            continue
+    for field, raw in raw_entries(node):
         for number, one in enumerate(raw if type(raw) is tuple else (raw,)):
             if one is None:
                 continue
-            place = f"{name}[{number}]" if type(raw) is tuple else name
+            place = f"{field}[{number}]" if type(raw) is tuple else field
             yield from ((place, tensor) for tensor in tensors_kept(one.data))
             hook = one.unpack_hook
             if hook is not None and id(hook) not in met:
                 met.add(id(hook))
                 yield from ((f"{place}, by its hook", tensor) for tensor in tensors_kept(hook))
-    if _torch.is_python(type(node)):
-        for name, value in vars(node).items():
-            single = isinstance(value, torch.Tensor)
-            for number, tensor in enumerate(tensors_kept(value)):
-                yield (f"ctx.{name}" if single else f"ctx.{name}[{number}]"), tensor
+    for place, one in kept_on_ctx(node):
+        if isinstance(one, torch.Tensor):
+            yield place, one
 
 
 def _refuses(node: Any, field: str) -> bool:
@@ -237,7 +244,7 @@ def saved_version(node: Any, field: str, now: int | None) -> int | None:
 
 
 def _list_versions(node: Any, field: str, raws: Any) -> list[tuple[int | None, int | None]]:
-    """Version of each tensor of a list now and when it was saved; None where it can't be told.
+    """Version of each tensor of a list now and when it was saved; None where it is unknown.
 
     Where a hook packed a tensor we must not unpack it, and PyTorch does not compare either.
     """
@@ -255,7 +262,7 @@ def _list_versions(node: Any, field: str, raws: Any) -> list[tuple[int | None, i
         except RuntimeError as error:
             mismatch = _MISMATCH.search(str(error))
             current, expected = (int(mismatch[1]), int(mismatch[2])) if mismatch else (-1, -1)
-            # It is the first that was changed; which one that is, the message does not say.
+            # The message is about the first changed tensor, but does not say which one that is.
             meant = [k for k, version in enumerate(now) if then[k] is None and version == current]
             if len(meant) == 1 and (current, expected) not in zip(now, then, strict=True):
                 then[meant[0]] = expected

@@ -1,6 +1,6 @@
 """Which memory a tensor lives in, and how much of it there is.
 
-Numbers storages, so that who shares memory can be told without keeping any of it.
+Each storage gets a number. Equal numbers mean shared memory, and no tensor is kept for that.
 """
 
 from __future__ import annotations

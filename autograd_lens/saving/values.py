@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 SMALL = 16
-"""Tensors of at most so many elements are taken value by value."""
+"""Maximum number of elements of a tensor whose values are recorded."""
 
 
 def small_values(tensor: torch.Tensor) -> Any:

@@ -1,6 +1,6 @@
 """What each backward node must save, read from the formulas of `derivatives.yaml` alone.
 
-A second reader of that file, which shares nothing with `autograd_lens.formulas` and runs no
+A second reader of that file, which shares nothing with `autograd_lens.graphs.formulas` and runs no
 operation. A node needs a tensor that its formulas name, unless they ask only for its size or type:
 of these the generator keeps numbers instead of the tensor (the replacements in
 `tools/autograd/load_derivatives.py` of PyTorch).
