@@ -55,7 +55,9 @@ def main(arguments: list[str]) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("modules", nargs="*", metavar="GLOB", help="such as autograd_lens/verdict.py")
+    parser.add_argument(
+        "modules", nargs="*", metavar="GLOB", help="such as autograd_lens/verdict.py"
+    )
     parser.add_argument("--sample", type=int, default=200, help="how many mutants (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="which ones (default: 0)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)

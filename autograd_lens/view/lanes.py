@@ -1,6 +1,6 @@
 """An axis with lanes: one row for each kind of event, one column for each event.
 
-Knows nothing of what happened. It gives places to marks of a :class:`~.sketch.Sketch`.
+Knows nothing of what happened. It gives places to marks of a :class:`~autograd_lens.view.sketch.Sketch`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A tree as an outline: one row for each item, moved right by its depth, below what it is in.
 
-Knows nothing of what the items are. It gives places to marks of a :class:`~.sketch.Sketch`. An
+Knows nothing of what the items are. It gives places to marks of a :class:`~autograd_lens.view.sketch.Sketch`. An
 outline keeps the order of the items, and has room for long names on a phone.
 """
 
