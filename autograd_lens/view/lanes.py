@@ -1,6 +1,7 @@
 """An axis with lanes: one row for each kind of event, one column for each event.
 
-Knows nothing of what happened. It gives places to marks of a :class:`~autograd_lens.view.sketch.Sketch`.
+Knows nothing of what happened. It gives places to the marks of
+:mod:`autograd_lens.view.sketch`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A tree as an outline: one row for each item, moved right by its depth, below what it is in.
 
-Knows nothing of what the items are. It gives places to marks of a :class:`~autograd_lens.view.sketch.Sketch`. An
+Knows nothing of what the items are. It gives places to the marks of
+:mod:`autograd_lens.view.sketch`. An
 outline keeps the order of the items, and has room for long names on a phone.
 """
 
