@@ -33,7 +33,12 @@ from .nodes import (
     sequence_nrs,
     unpacked,
 )
-from .patches import tell_no_more, tell_of_saved_tensor_hooks
+from .patches import (
+    tell_no_more,
+    tell_no_more_of_module_calls,
+    tell_of_module_calls,
+    tell_of_saved_tensor_hooks,
+)
 from .profiler import (
     allocation,
     is_tracing,
@@ -92,6 +97,8 @@ __all__ = [
     "storage_key",
     "take_event_tree",
     "tell_no_more",
+    "tell_no_more_of_module_calls",
+    "tell_of_module_calls",
     "tell_of_saved_tensor_hooks",
     "tensors_and_nodes_in",
     "tensors_in",

@@ -118,6 +118,11 @@ PROBES = (
         "record_memory",
     ),
     Probe(
+        "_global_forward_hooks in torch.nn.modules.module",
+        _has("nn.modules.module._global_forward_hooks_always_called"),
+        "record_saved",
+    ),
+    Probe(
         "torch.cuda.memory._record_memory_history",
         lambda: (
             importlib.util.find_spec("torch.cuda.memory") is not None

@@ -99,12 +99,12 @@ class SavedTensors(Result):
     def _nodes(self) -> tuple[Node, ...]:
         return self.reading.nodes + self.reading.beyond
 
-    @property
+    @cached_property
     def storages(self) -> tuple[int, ...]:
         """Size in bytes of each storage that is kept, by its number (as in ``lens.graph``)."""
         return tuple(one.bytes for one in self.reading.storages[: self.reading.kept])
 
-    @property
+    @cached_property
     def roles(self) -> tuple[str, ...]:
         """Role of each storage that is kept, by its number."""
         return tuple(one.role for one in self.reading.storages[: self.reading.kept])

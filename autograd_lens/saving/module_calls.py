@@ -1,4 +1,4 @@
-"""Which module was running when a node was created, found from the creation numbers of nodes."""
+"""Which module ran when, told by the numbers that nodes get in the order of their creation."""
 
 from __future__ import annotations
 
@@ -7,13 +7,8 @@ import weakref
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from torch.nn.modules.module import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
 
 from .. import _torch
 
@@ -27,37 +22,28 @@ class Call:
 
 
 class ModuleCalls:
-    """Notes the calls of modules on the thread that starts it, from start to stop.
-
-    Rests on the hooks that PyTorch offers for all modules
-    (``torch.nn.modules.module.register_module_forward_pre_hook``).
-    """
+    """Notes the calls of modules on the thread that starts it, from start to stop."""
 
     def __init__(self) -> None:
-        self._numbers: list[int] = []  # of the next node, at each change of the running module
-        self._running: list[Call | None] = []  # the call that runs from there on
-        self._handles: list[Any] = []
+        self._numbers: list[int] = []  # of the next node, each time another module went on
+        self._running: list[Call | None] = []  # the module that went on then
 
     def start(self) -> None:
         """Begin to note calls."""
         self._thread = threading.get_ident()
         self._note(None)
-        self._handles = [
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
-        ]
+        _torch.tell_of_module_calls(self._called)
 
     def stop(self) -> None:
         """Note no more calls; those that were noted stay known."""
-        for handle in self._handles:
-            handle.remove()
+        _torch.tell_no_more_of_module_calls(self._called)
         self._note(None)
 
     def paths(self, model: torch.nn.Module, sequence_nrs: Iterable[int]) -> list[str | None]:
         """The path in ``model`` of the module that made each node; None for a node outside of it.
 
-        A node is given by its sequence number. It belongs to the innermost running module that
-        ``model`` contains. Of a module with several paths the first one counts.
+        A node is given by its sequence number. It belongs to the innermost module that ``model``
+        has a path for; a module with several paths answers with the first.
         """
         paths: dict[int, str] = {}
         for path, module in model.named_modules(remove_duplicate=False):
@@ -81,16 +67,11 @@ class ModuleCalls:
         self._numbers.append(_torch.next_sequence_nr())
         self._running.append(call)
 
-    def _enter(self, module: torch.nn.Module, _: Any) -> None:
-        if torch.compiler.is_compiling():  # this call is traced, and makes no node yet
-            return
-        if threading.get_ident() == self._thread:
-            self._note(Call(weakref.ref(module), self._running[-1]))
-
-    def _leave(self, module: torch.nn.Module, _: Any, __: Any) -> None:
-        if torch.compiler.is_compiling():
+    def _called(self, module: torch.nn.Module, entered: bool) -> None:
+        if threading.get_ident() != self._thread:
             return
         running = self._running[-1]
-        if threading.get_ident() == self._thread and running is not None:
-            if running.module() is module:  # if not, the recorder was entered during this call
-                self._note(running.around)
+        if entered:
+            self._note(Call(weakref.ref(module), running))
+        elif running is not None and running.module() is module:
+            self._note(running.around)  # else the recorder was entered inside of its call

@@ -1,6 +1,7 @@
 """Graphs by module: exact under a recorder, else a guess; equal layers once, and each opens."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -150,3 +151,30 @@ def test_parameters_that_no_gradient_reaches_are_named():
     graph = lens.graph(model["used"](torch.ones(1, 2)), model)
     assert graph.unreached == ("forgotten.weight", "forgotten.bias")
     assert "no gradient reaches forgotten.weight, forgotten.bias" in str(graph).splitlines()[0]
+
+
+def test_recorders_do_not_have_a_model_compiled_again():
+    compiled = []
+
+    def backend(program, _):
+        compiled.append(program)
+        return program.forward
+
+    torch.compiler.reset()
+    run = torch.compile(nn.Sequential(nn.Linear(4, 4), nn.Tanh()), backend=backend)
+    for _ in range(3):
+        with lens.record_saved():
+            run(torch.ones(2, 4))
+    assert len(compiled) == 1
+
+
+def test_recorders_of_several_threads_share_their_hooks():
+    model = nn.Sequential(nn.Linear(4, 4), nn.Tanh())
+    with lens.record_saved() as first:
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(by_hooks, model, torch.ones(2, 4)).result()  # a recorder comes and goes
+        y = model(torch.ones(2, 4))
+    nodes = lens.graph(y, model, recorder=first).nodes
+    assert [node.module for node in nodes[:2]] == ["1", "0"]
+    assert not torch.nn.modules.module._global_forward_hooks
+    assert not torch.nn.modules.module._global_forward_hooks_always_called

@@ -1,6 +1,7 @@
 """The ledger's text and pictures hold to its data."""
 
 import re
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -10,6 +11,7 @@ from independent import elements
 from ledger_cases import EVERY, MODELS
 
 import autograd_lens as lens
+from autograd_lens.ledger.saved_tensors import SavedTensors
 from autograd_lens.view.draw_saved_tensors import BAR, MOST_ROWS
 from autograd_lens.view.theme import COLOURS, follow_theme
 
@@ -137,3 +139,18 @@ def test_it_makes_a_page(name):
     for shown in (view, view.by_node_kind()):
         html = shown._repr_mimebundle_()["text/html"]
         assert html.count("<svg") == 1 and unescape(html).count(shown.figure().head) >= 2
+
+
+def test_a_long_ledger_is_printed_in_a_few_walks_over_its_storages():
+    class Counted(tuple):
+        walks = 0
+
+        def __getitem__(self, which):
+            Counted.walks += isinstance(which, slice)
+            return super().__getitem__(which)
+
+    x = torch.ones(3, requires_grad=True)
+    ledger = lens.saved_tensors(torch.stack([(x * k).exp() for k in range(300)]))
+    reading = replace(ledger.reading, storages=Counted(ledger.reading.storages))
+    assert str(SavedTensors(reading)) == str(ledger)
+    assert Counted.walks < 10

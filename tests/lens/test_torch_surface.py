@@ -35,6 +35,7 @@ PRIVATE = (
     "__tensor_flatten__",
     "torchgen",
     "_engine_run_backward",
+    "modules._global_forward_",
     "kineto_results",
     "experimental_event_tree",
     "_record_memory_history",
