@@ -19,10 +19,12 @@ class Group:
     Attributes:
         title: what stands in the box.
         opens: number of the frame that shows what is inside; 0 where there is none.
+        part: tells boxes with the same title apart.
     """
 
     title: str
     opens: int = 0
+    part: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,17 @@
 """Which nodes of a graph are drawn as one box: those of one module, or of one key of the reader's.
 
-Modules that follow each other, have the same nodes and save as much are one box with their number:
-``layers.1 … layers.10, ×10``. Each module opens into its own picture, where the others stay boxes.
+Modules that follow each other in name and graph, and are equal in nodes and saved bytes, are one
+box: ``layers.1 … layers.10, ×10``. Each module opens into its own picture, where the others stay
+boxes. A box adds no cycle to the picture: nodes of a module between which others run are drawn as
+several boxes, or singly. Where modules are a guess, such others are taken into the box if they were
+only said to be of what is around it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from ..graphs.grad_graph import GradGraph
@@ -18,8 +21,10 @@ BOXES = 40
 """The automatic depth is the deepest that makes at most so many boxes."""
 INSIDE = 60
 """A module of more nodes opens into the boxes of the modules inside of it."""
+PICTURES = 600
+"""Each module that opens is a picture of its own on a page; together they have so many items."""
 OPENING = 40
-"""At most so many modules open: each is a picture of its own on a page."""
+"""At most so many modules open."""
 
 
 def folded(graph: GradGraph, opened: str = "", most: int | None = None) -> Folded:
@@ -49,7 +54,7 @@ class Modules:
             return self.graph.shown.depth
         deepest = max(path.count(".") + 1 for path in self._paths)
         for depth in range(deepest, 1, -1):
-            if len(set(self._titles(self._members(depth)).values())) <= BOXES:
+            if sum(1 for _ in self._runs(self._members(depth))) <= BOXES:
                 return depth
         return 1
 
@@ -60,29 +65,45 @@ class Modules:
 
     @cached_property
     def opening(self) -> tuple[str, ...]:
-        """The modules that open, as they ran: all, or one of each box if they are too many."""
-        if len(self.members) <= OPENING:
-            return tuple(reversed(self.members))
-        titles = self._titles(self.members)
-        first = {title: path for path, title in titles.items()}
-        return tuple(path for path in reversed(titles) if first[titles[path]] == path)[:OPENING]
+        """The modules that open, as they ran: all, or one of each box, or as many as have room."""
+        runs = list(self._runs(self.members))
+        groups = self._boxes(self.members)
+        boxed = len(groups) - len(set(groups.values()))
+        room = min(OPENING, PICTURES // (len(self.graph.nodes) - boxed))
+        every = tuple(reversed(self.members))
+        if len(every) <= room:
+            return every
+        first = {run[0] for run in runs}
+        return tuple(path for path in every if path in first)[:room]
 
     def groups(self, opened: str = "") -> dict[int, Group]:
         """The group of each node that is no box of its own."""
-        closed = {path: nodes for path, nodes in self.members.items() if path != opened}
-        titles = self._titles(closed)
-        found = {}
-        for path, nodes in closed.items():
-            of_box = [one for one in self.opening if titles.get(one) == titles[path]]
-            number = self.opening.index(of_box[0]) + 1 if of_box else 0
-            found |= dict.fromkeys(nodes, Group(titles[path], number))
+        found = self._boxes({p: nodes for p, nodes in self.members.items() if p != opened})
+        numbers = {path: number for number, path in enumerate(self.opening, 1)}
+        found = {
+            index: replace(group, opens=numbers.get(group.title.split(" … ")[0], 0))
+            for index, group in found.items()
+            if index not in self.members.get(opened, ())
+        }
         inside = self.members.get(opened, ())
         if len(inside) > INSIDE:
-            deeper = opened.count(".") + 2
+            deeper: dict[str, list[int]] = {}
             for index in inside:
-                path = _cut(self.graph.nodes[index].module or "", deeper)
+                path = _cut(self.graph.nodes[index].module or "", opened.count(".") + 2)
+                deeper.setdefault(path, []).append(index)
+            for path, nodes in deeper.items():
                 if path != opened:
-                    found[index] = Group(path)
+                    found |= self._in_boxes(path, [path], nodes)
+        return found
+
+    def _boxes(self, members: Mapping[str, Sequence[int]]) -> dict[int, Group]:
+        """The group of each node of these modules, and of those that their boxes take in."""
+        found: dict[int, Group] = {}
+        for run in sorted(self._runs(members), key=lambda run: -run[0].count(".")):
+            title = run[0] if len(run) == 1 else f"{run[0]} … {run[-1]}, ×{len(run)}"
+            nodes = [n for path in run for n in members[path] if n not in found]
+            if nodes:
+                found |= self._in_boxes(title, run, nodes)
         return found
 
     @property
@@ -96,24 +117,86 @@ class Modules:
                 members.setdefault(_cut(path, depth), []).append(index)
         return members
 
-    def _titles(self, members: Mapping[str, Sequence[int]]) -> dict[str, str]:
-        """The title of each module's box: its path, or that of the run of equal ones it is in."""
-        titles = {}
-        for run in self._runs(members):
-            title = run[0] if len(run) == 1 else f"{run[0]} … {run[-1]}, ×{len(run)}"
-            titles |= dict.fromkeys(run, title)
-        return titles
+    def _in_boxes(self, title: str, run: list[str], nodes: Sequence[int]) -> dict[int, Group]:
+        """Nodes in as few boxes as make no cycle; those left over are in none."""
+        pieces = [whole] if (whole := self._whole(run, nodes)) else self._connected(nodes)
+        boxes = [p for p in pieces if whole or (len(p) > 1 and not self._between(p))]
+        return {n: Group(title, 0, part) for part, piece in enumerate(boxes) for n in piece}
+
+    def _whole(self, run: list[str], nodes: Sequence[int]) -> list[int]:
+        """The nodes and those that their box takes in; empty if they can't be one box."""
+        between = self._between(nodes)
+        if between and self.graph.reading.modules != "guessed":
+            return []
+        around = all(
+            _contains(self.graph.nodes[index].module, path) for index in between for path in run
+        )
+        return [*nodes, *between] if around else []
+
+    def _between(self, nodes: Sequence[int]) -> set[int]:
+        """Other nodes on a way out of these and back in. Edges lead to larger indices."""
+        inside, after, before = set(nodes), set(), set()
+        stretch = range(min(nodes), max(nodes))
+        for index in stretch:
+            if index in inside or index in after:
+                after.update(t for t in self._targets[index] if t not in inside)
+        for index in reversed(stretch):
+            if index not in inside and any(
+                t in inside or t in before for t in self._targets[index]
+            ):
+                before.add(index)
+        return after & before
+
+    def _connected(self, nodes: Sequence[int]) -> list[list[int]]:
+        """The nodes in parts that edges among them connect."""
+        inside = set(nodes)
+        part = {index: index for index in nodes}
+
+        def root(index: int) -> int:
+            while part[index] != index:
+                part[index] = part[part[index]]
+                index = part[index]
+            return index
+
+        for index in nodes:
+            for target in self._targets[index]:
+                if target in inside:
+                    part[root(target)] = root(index)
+        found: dict[int, list[int]] = {}
+        for index in nodes:
+            found.setdefault(root(index), []).append(index)
+        return list(found.values())
+
+    @cached_property
+    def _targets(self) -> list[list[int]]:
+        targets: list[list[int]] = [[] for _ in self.graph.nodes]
+        for edge in self.graph.edges:
+            targets[edge.source].append(edge.target)
+        return targets
 
     def _runs(self, members: Mapping[str, Sequence[int]]) -> Iterator[list[str]]:
-        """Modules with consecutive numbers and equal content, in the order of their numbers."""
-        numbered = sorted(members, key=_place)
+        """Modules with consecutive numbers and equal content that may be one box."""
         run: list[str] = []
-        for path in numbered:
-            if run and not (self._follows(run[-1], path) and self._equal(members, run[-1], path)):
-                yield run
+        for path in sorted(members, key=_place):
+            if run and not self._joins(members, run[-1], path):
+                yield from self._checked(members, run)
                 run = []
             run.append(path)
         if run:
+            yield from self._checked(members, run)
+
+    def _joins(self, members: Mapping[str, Sequence[int]], path: str, other: str) -> bool:
+        return (
+            self._follows(path, other)
+            and self._equal(members, path, other)
+            and bool(self._whole([path, other], [*members[path], *members[other]]))
+        )
+
+    def _checked(self, members: Mapping[str, Sequence[int]], run: list[str]) -> Iterator[list[str]]:
+        """The run, if a way around its middle does not lead back into it; else its modules."""
+        if len(run) > 2 and not self._whole(run, [n for path in run for n in members[path]]):
+            yield from ([path] for path in run)
+        else:
             yield run
 
     @staticmethod
@@ -128,6 +211,11 @@ class Modules:
         """What tells modules apart: their operations, and the bytes that each saved."""
         found = (self.graph.nodes[index] for index in nodes)
         return sorted((node.name, sum(s.bytes for s in node.saved)) for node in found)
+
+
+def _contains(module: str | None, path: str) -> bool:
+    """Whether ``path`` leads into a module that is given by its own path; the model holds all."""
+    return module is not None and (not module or f"{path}.".startswith(f"{module}."))
 
 
 def _cut(path: str, depth: int) -> str:

@@ -8,16 +8,24 @@ import torch
 from torch import nn
 
 import autograd_lens as lens
+from autograd_lens.view import graph_groups
+
+
+class Block(nn.Sequential):
+    """Layers with a way around them."""
+
+    def forward(self, x):
+        return x + super().forward(x)
 
 
 class Model(nn.Module):
-    """Twelve equal blocks, which use the last one's functions without parameters, too."""
+    """Equal blocks, one after the other."""
 
     def __init__(self, blocks=12):
         super().__init__()
         self.embed = nn.Linear(4, 4)
         self.blocks = nn.ModuleList(
-            nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.Dropout(0.5))
+            Block(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.Dropout(0.5))
             for _ in range(blocks)
         )
         self.head = nn.Linear(4, 2)
@@ -25,7 +33,7 @@ class Model(nn.Module):
     def forward(self, x):
         x = self.embed(x)
         for block in self.blocks:
-            x = x + block(x)
+            x = block(x)
         return self.head(x)
 
 
@@ -62,7 +70,7 @@ def test_modules_are_exact_under_a_recorder():
     loss, recorder, made = by_hooks(model, torch.randn(3, 4))
     graph = lens.graph(loss, model, recorder=recorder)
     operations = [node for node in graph.nodes if node.leaf is None]
-    assert {node.module for node in operations} >= {"", "blocks.3.1", "blocks.3.3", None}
+    assert {node.module for node in operations} >= {"blocks.3", "blocks.3.1", "blocks.3.3", None}
     assert [n.module for n in operations] == [made.get(n.sequence_nr) for n in operations]
     names = dict(model.named_parameters())
     assert {n.label: n.module for n in graph.leaves} == {
@@ -112,6 +120,54 @@ def test_equal_layers_are_drawn_once_with_their_number():
     assert sorted(boxes(graph)) == sorted(
         ["head", "blocks.0 … blocks.4, ×5", "blocks.5", "blocks.6 … blocks.11, ×6", "embed"]
     )
+
+
+def has_cycle(folded, graph):
+    """Whether the boxes and links of a picture lead in a circle."""
+    following = {}
+    for number in folded.links:
+        edge = graph.edges[number]
+        start, end = folded.item_of[edge.source], folded.item_of[edge.target]
+        following.setdefault(start, set()).add(end)
+    left = set(folded.items)
+    while free := {item for item in left if not following.get(item, set()) & left}:
+        left -= free
+    return bool(left)
+
+
+class Around(nn.Module):
+    """A sum outside of the block: a box of several blocks would have a way out and back in."""
+
+    def __init__(self, blocks):
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(4, 4) for _ in range(blocks))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = x + block(x).relu()
+        return x
+
+
+@pytest.mark.parametrize("make", [lambda: Model(8), lambda: Around(20)])
+@pytest.mark.parametrize("under_recorder", [True, False])
+@pytest.mark.parametrize("depth", [None, 1, 2])
+def test_boxes_make_no_circle(make, under_recorder, depth):
+    model = make()
+    loss, recorder = recorded(model)
+    options = {"recorder": recorder} if under_recorder else {}
+    graph = lens.graph(loss, model, group="module", depth=depth, **options)
+    for opened in ("", *graph.figure().choices[0].values[:3]):
+        folded = graph_groups.folded(graph, opened)
+        assert folded.joined and not has_cycle(folded, graph)
+
+
+def test_blocks_with_sums_between_them_stay_apart():
+    model = Around(6)
+    loss, recorder = recorded(model)
+    graph = lens.graph(loss, model, recorder=recorder, group="module", depth=2)
+    assert boxes(graph) == [f"blocks.{k}" for k in reversed(range(6))]
+    guessed = lens.graph(loss, model, group="module", depth=2)
+    assert "blocks.1 … blocks.5, ×5" in boxes(guessed), "what is only said to be around is in it"
 
 
 def test_every_layer_opens():
