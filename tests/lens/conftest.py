@@ -26,3 +26,12 @@ def same_numbers():
         # PyTorch's own words on prototypes and on create_graph; not what is tested here.
         warnings.simplefilter("ignore", UserWarning)
         yield
+
+
+@pytest.fixture
+def one_thread():
+    """Small tensors gain nothing from several threads, and a kernel may allocate for each."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)

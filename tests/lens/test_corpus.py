@@ -23,13 +23,7 @@ MODELS = [*(pytest.param(make, id=name) for name, make in CORPUS.items()), COMPI
 every_model = pytest.mark.parametrize("make", MODELS)
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """With several, a kernel may allocate for each of them."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @every_model

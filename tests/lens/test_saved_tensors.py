@@ -14,14 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
 
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Small tensors gain nothing from several threads, which wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def ledger(nodes, names, inputs):
