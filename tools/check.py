@@ -3,7 +3,8 @@
     python -m tools.check [--base REV]
 
 Looks at what is not committed yet; where all is committed, at the last commit; with `--base`, at
-all that has come since. Before a push, `make test` runs everything that the small size has.
+all that has come since. Where tools have changed, it runs their large tests too. Before a push,
+`make test` runs everything that the small size has.
 
 Which tests belong to a file stands in `BELONGS`. Choosing them by what they execute was tried
 (pytest-testmon): it made tests of the package 1.45 times as long (15.2 s of processor time for 197
@@ -90,6 +91,10 @@ BELONGS = [
 ]
 
 
+# Whoever changes these wants the large tests too: `make test` leaves out most tests of tools.
+TESTED_WHOLE = ("tools/", "conftest.py", "tests/project/", "tests/site/")
+
+
 class NoSuchRevision(ValueError):
     """Git does not know what the change is to be compared with."""
 
@@ -167,6 +172,11 @@ def without_nested(tests: Iterable[str]) -> list[str]:
     return sorted(one for one in tests if str(Path(one).parent) not in tests)
 
 
+def size(files: Iterable[str]) -> list[str]:
+    """The option that leaves out large tests, unless tools or their tests have changed."""
+    return [] if any(file.startswith(TESTED_WHOLE) for file in files) else ["--small"]
+
+
 def main(arguments: list[str]) -> int:
     """Check what has changed; 0 when all is well, 1 when not, 2 when git knows no such base."""
     parser = argparse.ArgumentParser(
@@ -191,7 +201,7 @@ def main(arguments: list[str]) -> int:
     if books:
         steps.append([*python, "tools.gates", *books])
     if books or tests:
-        steps.append([*python, "pytest", *PYTEST, *books, *tests])
+        steps.append([*python, "pytest", *PYTEST, *size(files), *books, *tests])
     # 5 is pytest's word for no tests: those that belong here are only in `make test-all`.
     return int(
         any(subprocess.run(step, cwd=ROOT, env=HERE).returncode not in (0, 5) for step in steps)
@@ -200,7 +210,7 @@ def main(arguments: list[str]) -> int:
 
 # As in the Makefile, with less to read.
 PYTEST = (
-    "-q --small --nbval --nbval-current-env --nbval-cell-timeout=300 "
+    "-q --nbval --nbval-current-env --nbval-cell-timeout=300 "
     "--nbval-kernel-startup-timeout=300 -n 2 --dist loadscope"
 ).split()
 

@@ -1,5 +1,6 @@
 """Makes the helpers beside this file importable, and every test start from the same numbers."""
 
+import gc
 import sys
 import warnings
 from pathlib import Path
@@ -35,3 +36,15 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def quick_collections():
+    """A collection takes half a second with all that is there before the first test.
+
+    Tests ask for many collections, and none of them is about what is older than the tests.
+    """
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()

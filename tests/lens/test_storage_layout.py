@@ -535,6 +535,7 @@ def test_how_many_more_read_a_cell():
     assert text.count("+997") == 4
 
 
+@pytest.mark.large("more readers than are shown are counted, or said to be more, in small layouts")
 def test_what_is_too_much_to_count_is_said_to_be_more():
     windows = torch.zeros(40_000).as_strided((10_000,) * 4, (1,) * 4)
     layout = lens.storage_layout(windows, start=30_000)

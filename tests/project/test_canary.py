@@ -103,6 +103,10 @@ def test_before_is_what_is_stored(run):
     assert texts["message"] == "raised ValueError: old"
 
 
+KERNELS = pytest.mark.large("`make check` has it where tools/canary has changed")
+
+
+@KERNELS
 def test_a_kernel_that_dies(tmp_path):
     nb = notebook("print('lives')", "import os; os._exit(3)", "1", "2")
     found = [(one.cell, one.after) for one in rerun.rerun(nb, tmp_path, "x", HERE).differences]
@@ -125,12 +129,14 @@ def short(monkeypatch):
     monkeypatch.setattr(NotebookClient, "timeout_func", seconds)
 
 
+@KERNELS
 def test_a_cell_that_takes_too_long(tmp_path, short):
     run = rerun.rerun(notebook(ENDLESS, "print('goes on')"), tmp_path, "x", HERE)
     texts = [one.after for one in run.differences]
     assert texts == [f"did not end within {CELL_TIMEOUT} s", "goes on"]
 
 
+@KERNELS
 def test_a_kernel_that_does_not_let_itself_be_interrupted(tmp_path, monkeypatch, short):
     monkeypatch.setattr(rerun, "PATIENCE", 1)
     run = rerun.rerun(notebook(STUBBORN, "print('never')"), tmp_path, "x", HERE)

@@ -107,17 +107,23 @@ def test_a_fault_of_style_is_said(repository, tmp_path, capfd):
     assert check.main([]) == 0
 
 
+@pytest.mark.large("`make check` has it where it has itself changed")
 def test_a_test_that_fails_is_said(repository, tmp_path, capfd):
     (tmp_path / "tests" / "lens").mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
     file = tmp_path / "tests" / "lens" / "test_x.py"
     for result, status in (("True", 0), ("False", 1)):
         file.write_text(f"def test_one():\n    assert {result}\n")
-        plain = [word for word in check.PYTEST if word != "--small"]  # of our conftest
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(check, "PYTEST", plain)
+            patch.setattr(check, "TESTED_WHOLE", ("tests/",))  # --small is of our conftest
             assert check.main([]) == status
         assert f"1 {'failed' if status else 'passed'}" in capfd.readouterr().out
+
+
+def test_where_tools_have_changed_their_large_tests_run_too():
+    assert check.size(["autograd_lens/charts.py", "tests/lens/cases.py"]) == ["--small"]
+    assert check.size(["autograd_lens/charts.py", "tools/look/album.py"]) == []
+    assert check.size(["tests/site/checks.py"]) == []
 
 
 @pytest.mark.parametrize(

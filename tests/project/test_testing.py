@@ -28,6 +28,10 @@ def test_quick(): pass
 """
 
 
+OF_ITS_OWN = pytest.mark.large("`make check` has it where tools/testing or conftest.py has changed")
+"""For a test that starts a whole run of pytest, of five seconds and more."""
+
+
 @pytest.fixture
 def run(tmp_path):
     """Run pytest with this repository's plugins in a folder of its own."""
@@ -46,6 +50,7 @@ def run(tmp_path):
     return run
 
 
+@OF_ITS_OWN
 def test_the_small_size_leaves_out_what_is_marked(run):
     assert "3 passed" in run(test_sizes=SIZES).stdout
     assert "1 passed, 2 deselected" in run("--small").stdout
@@ -63,11 +68,13 @@ def test_two(a, b): assert (a, b) == (3, 4)
 """
 
 
+@OF_ITS_OWN
 def test_of_some_parameters_the_small_size_has_a_part(run):
     assert "2 passed, 3 deselected" in run("--small", test_parameters=PARAMETERS).stdout
     assert "3 failed, 2 passed" in run().stdout
 
 
+@OF_ITS_OWN
 def test_what_is_marked_is_listed_with_its_sentence(run):
     said = run("--list-large", test_sizes=SIZES).stdout
     assert "test_sizes.py::test_slow (2)\n    the quick one\n" in said
@@ -75,6 +82,7 @@ def test_what_is_marked_is_listed_with_its_sentence(run):
     assert "passed" not in said
 
 
+@OF_ITS_OWN
 @pytest.mark.parametrize(
     "given", ["", "()", "('')", "(' ')", "('a', 'b')", "(['a'])", "(still='a')"]
 )
@@ -84,6 +92,7 @@ def test_a_mark_without_a_sentence_fails(run, given, workers):
     assert "1 passed, 2 errors" in said and "what would still show the fault" in said
 
 
+@OF_ITS_OWN
 def test_a_list_is_made_by_one_process(run):
     done = run("--list-large", "-n", "1", test_sizes=SIZES)
     assert done.returncode != 0 and "leave out -n" in done.stdout + done.stderr
@@ -142,6 +151,7 @@ def test_the_part_of_a_test(nodeid, part):
     assert costs.part(nodeid) == part
 
 
+@OF_ITS_OWN
 def test_what_each_part_took(run, tmp_path):
     for name in ("one", "two"):
         (tmp_path / "tests" / name).mkdir(parents=True)
@@ -166,6 +176,7 @@ KEPT = ("--nbval", "--nbval-current-env", "--executed=kept")
 SHOWS = "display({'text/plain': 'a', 'text/html': '<b>a</b>'}, raw=True)"
 
 
+@OF_ITS_OWN
 def test_what_a_compared_notebook_has_shown_is_kept_with_its_pictures(run, tmp_path):
     path = notebook(tmp_path, "1 + 1", SHOWS)
     said = run(*KEPT).stdout
@@ -190,6 +201,7 @@ def test_what_a_compared_notebook_has_shown_is_kept_with_its_pictures(run, tmp_p
         cache.match_cache_notebook(changed)
 
 
+@OF_ITS_OWN
 @pytest.mark.parametrize(
     ("sources", "options"),
     [
@@ -206,6 +218,7 @@ def test_a_notebook_that_did_not_run_to_its_end_is_not_kept(run, tmp_path, sourc
     assert (tmp_path / "kept" / "book" / "one.ipynb").read_text() == "", "and nobody waits for it"
 
 
+@OF_ITS_OWN
 def test_what_an_earlier_run_has_kept_is_gone(run, tmp_path):
     old = tmp_path / "kept" / "book" / "gone.ipynb"
     old.parent.mkdir(parents=True)
@@ -227,6 +240,7 @@ def test_asks(request):
 """
 
 
+@OF_ITS_OWN
 @pytest.mark.parametrize(
     ("names", "options", "found"),
     [

@@ -7,7 +7,10 @@ import checks
 import files
 import pytest
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [
+    pytest.mark.needs("chromium"),
+    pytest.mark.large("`make check` has it where a check or the browser's helper has changed"),
+]
 
 PLAYER = """<script>document.addEventListener('input', e => {
   const f = e.target.closest('figure'), t = f.querySelectorAll('template')[e.target.value];

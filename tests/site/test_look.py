@@ -449,6 +449,11 @@ html[data-theme="dark"] .patch { background: rgb(0, 200, 0) }
 LEADS_ON = '<meta http-equiv="Refresh" content="0; url=book/good.html">'
 
 
+WHOLE = pytest.mark.large(
+    "`make check` has it where tools/look has changed; parts are tested above"
+)
+
+
 @pytest.fixture
 def small_site(tmp_path):
     """A site of two pages, one of them wrong in the second state of its second figure."""
@@ -495,12 +500,14 @@ def test_a_page_that_is_not_there_is_refused_with_those_that_are(small_site):
         chosen(small_site, ["od"])
 
 
+@WHOLE
 def test_where_nothing_is_wrong_the_status_is_0(look, tmp_path):
     status, said = look("good")
     assert (status, "Nothing" in said.out) == (0, True)
     assert "Nothing" in (tmp_path / "out" / "index.html").read_text("utf-8")
 
 
+@WHOLE
 def test_what_is_wrong_is_listed_on_the_terminal_and_in_the_index(look, tmp_path):
     status, said = look()
     assert status == 1
@@ -511,6 +518,7 @@ def test_what_is_wrong_is_listed_on_the_terminal_and_in_the_index(look, tmp_path
     assert "book-good-figures-01.png" in index and "book-wrong-page-01.png" in index
 
 
+@WHOLE
 def test_sheets_show_the_four_looks_and_the_last_state(look, tmp_path):
     look("good")
     out = tmp_path / "out"
@@ -525,6 +533,7 @@ def test_sheets_show_the_four_looks_and_the_last_state(look, tmp_path):
     }
 
 
+@WHOLE
 def test_the_last_state_is_drawn_where_there_is_one(small_site, browsing):
     with serve(small_site) as address:
         looked = album.look_at_page(browsing, address, "book/good")
@@ -537,6 +546,7 @@ def test_the_last_state_is_drawn_where_there_is_one(small_site, browsing):
         assert place(opening, colour) is None and place(last, colour) is not None
 
 
+@WHOLE
 def test_sheets_of_an_earlier_run_are_taken_away_and_nothing_else(look, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
