@@ -12,6 +12,7 @@ _os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 from ._torch import LensUnsupported
 from .backprop.recording import record_backward
 from .backprop.steps import BackwardRecording, BackwardStep
+from .captions import Titled
 from .charts import Chart, Line, chart
 from .explorer import Explorer, explore
 from .graphs.grad_graph import GradGraph, graph
@@ -53,6 +54,7 @@ __all__ = [
     "Storage",
     "StorageLayout",
     "TensorLayout",
+    "Titled",
     "chart",
     "check",
     "explore",

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from .captions import Caption, refuse_elsewhere, refuse_unfit
 from .printable import printable
 from .result import MAX_FRAMES, Result, refuse_too_many
 
@@ -27,10 +28,16 @@ class Explorer(Result):
     Attributes:
         draw: called with one keyword per choice; returns a view, or a text.
         choices: the values offered for each keyword: a tuple, a range, or a mapping to labels.
+        caption: what to see in each state.
+        labels: the name of a choice as a reader should see it, where that is not its keyword.
+        opens_on: the value of a choice that the figure opens on, where that is not its first.
     """
 
     draw: Callable[..., Any]
     choices: dict[str, Any]
+    caption: Caption = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    opens_on: Mapping[str, Any] = field(default_factory=dict)
 
     def figure(self) -> Figure:
         """Return one control per choice over the frames of the grid."""
@@ -39,12 +46,25 @@ class Explorer(Result):
         return figure(self)
 
 
-def explore(draw: Callable[..., Any], /, **choices: Any) -> Explorer:
+def explore(
+    draw: Callable[..., Any],
+    /,
+    *,
+    caption: Caption = None,
+    labels: Mapping[str, str] | None = None,
+    opens_on: Mapping[str, Any] | None = None,
+    **choices: Any,
+) -> Explorer:
     """Return a figure that calls ``draw`` with the reader's choices.
 
     Args:
         draw: takes one keyword per choice and returns a still view of the lens (or a string). The
-            first line of its docstring becomes the title.
+            first line of its docstring becomes the title, best the question that it answers.
+        caption: what to see: a sentence, a mapping from value to sentence where there is one
+            choice, or a function that takes the choices as keywords and returns a sentence.
+        labels: how the page calls a choice whose keyword is not a good name:
+            ``{"input_asks": "does the input require grad?"}``.
+        opens_on: the value of a choice that the figure opens on; by default its first.
         choices: for each keyword, the values on the page. A ``range`` is stepped through like a
             film, other numbers (more than two) get a slider, anything else a menu. A mapping gives
             each value a label; one with the keys 0, 1, 2, … is a film too. Where a kernel runs, a
@@ -52,10 +72,11 @@ def explore(draw: Callable[..., Any], /, **choices: Any) -> Explorer:
             otherwise. To let the reader break a mechanism, offer the broken variant as a value.
 
     Raises:
-        TypeError: ``draw`` is not a function of these choices, or a choice is not a collection of
-            hashable values.
+        TypeError: ``draw`` is not a function of these choices, a choice is not a collection of
+            hashable values, or a caption or label is no text.
         ValueError: there is no choice, one without values or with two that are equal or look alike,
-            or too many combinations.
+            or too many combinations; ``caption``, ``labels`` or ``opens_on`` names what is not
+            there; a mapping of captions lacks a value.
     """
     if not callable(draw):
         raise TypeError(f"draw must be a function of the choices, not {type(draw).__name__}")
@@ -64,7 +85,32 @@ def explore(draw: Callable[..., Any], /, **choices: Any) -> Explorer:
         raise ValueError("explore needs at least one choice, such as size=[1, 2, 4]")
     refuse_too_many(prod(map(len, choices.values())))
     _refuse_unfit(draw, choices)
-    return Explorer(draw, choices)
+    offered = {name: tuple(values) for name, values in choices.items()}
+    refuse_unfit(caption, offered)
+    refuse_elsewhere(opens_on or {}, offered)
+    if isinstance(caption, Mapping):
+        _refuse_silent(caption, choices)
+    _refuse_labels(labels or {}, choices)
+    return Explorer(draw, choices, caption, dict(labels or {}), dict(opens_on or {}))
+
+
+def _refuse_silent(caption: Mapping[Any, str], choices: dict[str, Any]) -> None:
+    """Raise ValueError for a value without a sentence: a reader would get there."""
+    (values,) = choices.values()
+    silent = [repr(value) for value in values if not caption.get(value, "").strip()]
+    if silent:
+        raise ValueError(f"caption has no sentence for {', '.join(silent)}")
+
+
+def _refuse_labels(labels: Mapping[str, str], choices: dict[str, Any]) -> None:
+    """Raise for a label of no choice, and for one that is no text."""
+    if not isinstance(labels, Mapping):
+        raise TypeError(f"labels must map choices to words, not be a {type(labels).__name__}")
+    for name, word in labels.items():
+        if name not in choices:
+            raise ValueError(f"labels has {name!r}; the choices are {', '.join(choices)}")
+        if not isinstance(word, str):
+            raise TypeError(f"the label of {name} is a {type(word).__name__}, not a text")
 
 
 def _refuse_unfit(draw: Callable[..., Any], choices: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@ A Sphinx extension of this book, one module each:
 - `formulas`: a maths renderer; KaTeX runs once, in the build
 - `meta`, `cards`: title, description, card and address of a page; sitemap, robots.txt, 404.html
 - `pages`: rewrites of the finished HTML, one function per reason
-- `figures`: one copy of what every figure of the lens brings with it
+- `figures`: one copy of what every figure of the lens brings with it; numbers and ids
 - `code`: highlighted code with fewer elements
 - `heights`: how tall each section is likely to be
 - `icons`, `fonts`: icon and maths fonts cut down to the glyphs in use
@@ -19,6 +19,7 @@ and the build fails rather than publish a heavy page.
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 from sphinx.util import logging
@@ -42,6 +43,8 @@ def make_lean(app, error) -> None:
     found = [path for path in found if path != out / "index.html" or first == "index.html"]
     documents = meta.contents(app.env)
     meta.refuse_twins({name: meta.described(out / f"{name}.html") for name in documents})
+    place = {out / f"{name}.html": k for k, name in enumerate(documents)}
+    found.sort(key=lambda path: place.get(path, len(place)))  # figures are numbered in this order
     lean_pages(out, site, found)
     for name in documents:
         cards.draw(app.env.titles[name].astext(), book, out / meta.card(name))
@@ -56,12 +59,18 @@ def lean_pages(out: Path, site: str, found: list[Path]) -> None:
     slim = code.slimmer(static)
     new: dict[Path, str] = {}
     texts: list[str] = []
+    counts: Counter[str] = Counter()
     for path in found:
         text = path.read_text(encoding="utf-8")
-        if pages.MARK not in text:
-            with pages.named(path.relative_to(out)):
+        chapter = figures.chapter_of(path.relative_to(out)) or str(path)
+        with pages.named(path.relative_to(out)):
+            if pages.MARK not in text:
+                number = chapter if chapter.isdigit() else ""
+                text, counts[chapter] = figures.number(text, number, counts[chapter])
                 text = pages.lean(text, path.name == "search.html")
                 text = new[path] = heights.guess(slim(figures.hoist(text)))
+            else:
+                counts[chapter] += text.count('class="lens-number"')
         texts.append(text)
     # The theme's script shows icons too (a cross to close a banner).
     texts.append(scripts.patch(static))

@@ -3,11 +3,18 @@
 In a notebook each output may be a document of its own, and the copies are right there. Frames that
 wait for their turn are elements there, and text on a page, where a phone would have to make them
 all before it can show the chapter.
+
+On a page a figure has a number and an address, so that it can be cited and linked.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from html import unescape
+from pathlib import PurePath
+
+from docutils.nodes import make_id
 
 from .pages import NotLean, PatternMissing
 
@@ -43,3 +50,46 @@ def _before(mark: str, new: str, html: str) -> str:
     if not found:
         raise PatternMissing(f"no {mark} on the page: see lean_pages")
     return f"{start}{new}{found}{end}"
+
+
+OPENING = re.compile(
+    r'(<figure class="lens"[^>]*? aria-label="([^"]*)")([^>]*>(?:<style>.*?</style>)?'
+    r'<figcaption><div class="lens-head">)',
+    re.DOTALL,
+)
+VERDICT = "Check: "
+"""How the title of a verdict begins. A verdict is no figure to be cited."""
+
+
+def chapter_of(page: PurePath) -> str:
+    """The number of a page's chapter (1 for `book/01_tape/roots.html`), or nothing."""
+    found = [re.match(r"(\d\d)_", part) for part in page.parts]
+    return next((str(int(one[1])) for one in found if one), "")
+
+
+def number(html: str, chapter: str, before: int) -> tuple[str, int]:
+    """Give each figure of a page a number and an id; return the page and how many there are now.
+
+    `before` is how many figures the pages before this one have, in the same chapter. The id comes
+    from the title, so that it stays when another figure is added.
+    """
+    seen: Counter[str] = Counter()
+    count = before
+
+    def head(match: re.Match) -> str:
+        nonlocal count
+        if match[2].startswith(VERDICT):
+            return match[0]
+        count += 1
+        name = make_id(f"figure {unescape(match[2])}")
+        seen[name] += 1
+        name += f"-{seen[name]}" if seen[name] > 1 else ""
+        which = f"Figure {chapter}.{count}" if chapter else f"Figure {count}"
+        link = f'<a class="lens-number" href="#{name}">{which}</a>'
+        return f'{match[1]} id="{name}"{match[3]}{link}'
+
+    figures = html.count(FIGURE)
+    html, found = OPENING.subn(head, html)
+    if found != figures:
+        raise PatternMissing(f"{figures} figures and {found} heads of figures: see lean_pages")
+    return html, count

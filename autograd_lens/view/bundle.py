@@ -75,9 +75,8 @@ def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
 
 
 def frame_for(figure: Figure, choice: dict[str, Any]) -> Any:
-    """Draw one frame: the first of each choice, except where ``choice`` says otherwise."""
-    first = {axis.name: axis.values[0] for axis in figure.choices}
-    return figure.draw(**(first | choice))
+    """Draw one frame: the one that the figure opens on, except where ``choice`` says otherwise."""
+    return figure.draw(**(figure.opening | choice))
 
 
 def _check_choice(figure: Figure, choice: dict[str, Any]) -> None:

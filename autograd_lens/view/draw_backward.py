@@ -30,7 +30,7 @@ def figure(recording: BackwardRecording) -> Figure:
     return Figure(
         title="Backward, step by step",
         draw=film.frame,
-        choices=(Choice("step", tuple(range(last + 1)), "film", labels),),
+        choices=(Choice("step", tuple(range(last + 1)), "film", labels, start=min(1, last)),),
         legend={"gradient": "gradient", **legend(recording.graph, MAX_ITEMS), "done": "done"},
         head=f"backward over a {head(recording.graph)}",
     )

@@ -10,13 +10,19 @@ from typing import Any
 
 from ..explorer import Explorer
 from ..result import Result
+from .draw_titled import captioned, opened
 from .figure import Choice, Figure, Frame
 from .text import indent, short_name, short_title
 
 
 def figure(explorer: Explorer) -> Figure:
     """Return the figure: one control per choice over the frames of the grid."""
-    choices = tuple(choice(name, values) for name, values in explorer.choices.items())
+    choices = tuple(
+        replace(choice(name, values), word=explorer.labels.get(name, ""))
+        for name, values in explorer.choices.items()
+    )
+    choices = opened(choices, explorer.opens_on)
+    names = {axis.name: axis.title for axis in choices}
     labels = {axis.name: dict(zip(axis.values, axis.labels, strict=True)) for axis in choices}
     drawn: dict[tuple, Result | str] = {}
 
@@ -27,12 +33,12 @@ def figure(explorer: Explorer) -> Figure:
         return drawn[key]
 
     def draw(**chosen: Any) -> Frame:
-        words = (f"{short_name(axis)} = {labels[axis].get(v, v)}" for axis, v in chosen.items())
+        words = (f"{names[axis]} = {labels[axis].get(v, v)}" for axis, v in chosen.items())
         where = ", ".join(words)
-        frame = _frame(show(chosen))
+        frame = captioned(_frame(show(chosen)), explorer.caption, chosen)
         return replace(frame, where=where, text=f"{where}\n{indent(frame.text, 2)}")
 
-    still = Figure(short_title(title(explorer)), draw, choices)
+    still = Figure(short_title(title(explorer)), draw, choices, own_title=True)
     legend: dict[str, str] = {}
     for combination in still.grid():
         shown = show(combination)

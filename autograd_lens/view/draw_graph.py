@@ -34,9 +34,9 @@ def figure(graph: GradGraph) -> Figure:
 def frame(graph: GradGraph, opened: str = "") -> Frame:
     """The graph as one frame; ``opened`` is the path of the module that is open."""
     shown = folded(graph, opened)
-    caption = head(graph)
+    caption, numbers = "", head(graph)
     if shown.hidden:
-        caption += f"; {count(shown.hidden, 'node')} folded"
+        numbers += f"; {count(shown.hidden, 'node')} folded"
     if opened:
         inside = Joined(Group(opened), tuple(Modules(graph).members[opened]))
         caption = f"{', '.join(joined_facts(graph, inside))}; boxes in it are its own modules."
@@ -45,6 +45,7 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
         lambda: DotPicture(source(graph, shown)),
         short_name(opened),
         caption=caption,
+        numbers="" if opened else numbers,
     )
 
 

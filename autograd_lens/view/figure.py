@@ -55,7 +55,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Meter(Shown):
-    """A bar under the picture: ``value`` of ``total``, named by ``label``."""
+    """A bar above the picture: ``value`` of ``total``, named by ``label``."""
 
     label: str
     value: float
@@ -69,8 +69,9 @@ class Frame(Shown):
     Attributes:
         text: the text alternative: the same facts, compared in CI and read by screen readers.
         paint: makes the picture; called only when it is shown. None where there is nothing to draw.
-        where: a few words beside the title: which frame this is.
-        caption: a sentence on what is seen.
+        where: a few words before the caption: which frame this is.
+        caption: a sentence that says what to see.
+        numbers: sums, after the sentence and fainter.
         meter: an optional bar.
     """
 
@@ -78,6 +79,7 @@ class Frame(Shown):
     paint: Callable[[], Picture] | None = field(default=None, compare=False)
     where: str = ""
     caption: str = ""
+    numbers: str = ""
     meter: Meter | None = None
 
     @cached_property
@@ -92,10 +94,12 @@ class Choice:
 
     Attributes:
         name: the keyword under which ``draw`` receives the value.
-        values: the values on the published page, in order; the first is shown first.
+        values: the values on the published page, in order.
         control: ``"film"`` (slider with previous, next and play), ``"slider"`` or ``"menu"``.
         labels: one text per value; by default the value itself.
         free: in a live notebook, numbers that are not among ``values`` may be typed in.
+        word: the name as a reader should see it; by default ``name``.
+        start: the position of the value that the figure opens on.
     """
 
     name: str
@@ -103,6 +107,8 @@ class Choice:
     control: str = "menu"
     labels: tuple[str, ...] = ()
     free: bool = False
+    word: str = ""
+    start: int = 0
 
     def __post_init__(self) -> None:
         if not self.values:
@@ -114,13 +120,15 @@ class Choice:
         if not self.labels:
             object.__setattr__(self, "labels", tuple(str(value) for value in self.values))
         object.__setattr__(self, "labels", tuple(map(printable, self.labels)))
+        if not 0 <= self.start < len(self.values):
+            raise ValueError(f"start must be a position in {len(self.values)} values")
         if len(self.labels) != len(self.values):
             raise ValueError(f"{len(self.values)} values but {len(self.labels)} labels")
 
     @property
     def title(self) -> str:
         """The name as it is shown."""
-        return short_name(printable(self.name))
+        return short_name(printable(self.word or self.name))
 
 
 @dataclass(frozen=True)
@@ -128,13 +136,14 @@ class Figure(Shown):
     """A drawable whole: everything that text, HTML and widgets need.
 
     Attributes:
-        title: what it shows; the accessible name.
+        title: what it shows, best as a question that it answers; the accessible name.
         draw: called with one keyword per choice, returns the :class:`Frame`.
         choices: the axes of the grid; none for a still picture.
         legend: roles of :mod:`~autograd_lens.view.theme` that the pictures use, with their words.
         head: the first lines of the text, above the frames.
         variants: the frames after the first are ways to look closer. They are left out of the
             printed text, and each has a canvas of its own size.
+        own_title: the title was chosen for this figure; it is not that of its kind.
     """
 
     title: str
@@ -143,6 +152,7 @@ class Figure(Shown):
     legend: Mapping[str, str] = field(default_factory=dict)
     head: str = ""
     variants: bool = False
+    own_title: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -153,6 +163,11 @@ class Figure(Shown):
         """Every combination of choices; the last choice varies fastest."""
         for values in product(*(choice.values for choice in self.choices)):
             yield {choice.name: value for choice, value in zip(self.choices, values, strict=True)}
+
+    @property
+    def opening(self) -> dict[str, Any]:
+        """The combination of choices that the figure opens on."""
+        return {choice.name: choice.values[choice.start] for choice in self.choices}
 
     def frames(self) -> list[Frame]:
         """Every frame, in the order of :meth:`grid`."""

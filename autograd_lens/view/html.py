@@ -1,8 +1,8 @@
 """A figure as self-contained HTML: no kernel, no network, no ids, either theme.
 
-The first frame stands in the page, so it is there without JavaScript; the others wait in
-``<template>`` elements. One guarded, delegated listener (``player.js``) comes with every figure and
-serves all of them, since each notebook output may be a document of its own.
+The frame that a figure opens on stands in the page, so it is there without JavaScript; the others
+wait in ``<template>`` elements. One guarded, delegated listener (``player.js``) comes with every
+figure and serves all of them, since each notebook output may be a document of its own.
 """
 
 from __future__ import annotations
@@ -34,10 +34,13 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     for group in groups:
         pictures, advice, size = render_pictures(group)
         parts += [frame_parts(frame, svg, size) for frame, svg in zip(group, pictures, strict=True)]
+    start = list(figure.grid()).index(figure.opening)
     body = shell(
         figure,
-        parts[0],
+        parts[start],
+        start=start,
         controls="".join(map(_control, figure.choices)),
+        room=max((frame.caption for frame in frames), key=len),
         texts=[frame.text for frame in frames],
         advice=advice,
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
@@ -56,7 +59,9 @@ def shell(
     figure: Figure,
     first: dict[str, str],
     *,
+    start: int = 0,
     controls: str = "",
+    room: str = "",
     texts: list[str],
     advice: str = "",
     templates: str = "",
@@ -65,9 +70,11 @@ def shell(
 ) -> str:
     """The element around a frame; widgets use it too, without controls.
 
-    The text stands in a ``<details>``, ``opened`` or not; without ``texts`` there is none. ``form``
-    marks a ``"live"`` figure and one ``"kept"`` for the time when the live one is gone: of the two,
-    ``figure.css`` shows one.
+    ``first`` are the parts of frame ``start``. Where there are controls, the caption has room for
+    ``room``, the longest one, so that the picture below it stays where it is. The text stands in a
+    ``<details>``, ``opened`` or not; without ``texts`` there is none. ``form`` marks a ``"live"``
+    figure and one ``"kept"`` for the time when the live one is gone: of the two, ``figure.css``
+    shows one.
     """
     head = f"{figure.head}\n" if figure.head else ""
     legend = "".join(
@@ -75,7 +82,7 @@ def shell(
         for role, words in figure.legend.items()
     )
     pres = "".join(
-        f'<pre tabindex="0"{"" if k else " class=lens-now"}>{escape(text)}</pre>'
+        f'<pre tabindex="0"{" class=lens-now" if k == start else ""}>{escape(text)}</pre>'
         for k, text in enumerate(texts)
     )
     details = (
@@ -84,20 +91,23 @@ def shell(
         "</details>"
     )
     live = ' aria-live="polite"' if controls else ""
+    longest = f' data-room="{escape(room)}"' if controls and room else ""
     return (
         f'<figure class="lens" role="figure" aria-label="{escape(figure.title)}"'
-        + (f' data-form="{form}">' if form else ">")
+        + (f' data-form="{form}"' if form else "")
+        + (" data-title=own>" if figure.own_title else ">")
         + f"<style>{style()}</style>"
-        f'<div class="lens-head"><b>{escape(figure.title)}</b>'
+        f'<figcaption><div class="lens-head"><b>{escape(figure.title)}</b>'
         f'<span class="lens-legend">{legend}</span></div>'
         + (f'<div class="lens-controls">{controls}</div>' if controls else "")
-        + f'<div class="lens-stage" tabindex="0" role="group" aria-label="picture">'
-        f"{first['lens-stage']}</div>"
+        + f'<div class="lens-said"{longest}>'
+        f'<div class="lens-caption"{live}>{first["lens-caption"]}</div></div>'
         f'<div class="lens-gauge">{first["lens-gauge"]}</div>'
-        f'<figcaption><div class="lens-caption"{live}>{first["lens-caption"]}</div>'
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
+        + f'</figcaption><div class="lens-stage" tabindex="0" role="group" aria-label="picture">'
+        f"{first['lens-stage']}</div>"
         + (details if texts else "")
-        + f"</figcaption>{templates}"
+        + templates
         + (f"<script>{script()}</script>" if controls else "")
         + "</figure>"
     )
@@ -121,13 +131,14 @@ def frame_parts(frame: Frame, svg: str, size: tuple[float, float]) -> dict[str, 
         if all(size):
             room = f"aspect-ratio:{size[0]:.6g}/{size[1]:.6g};{_width(size)}"
             stage = f'<div class="lens-instead">{stage}<div style="{room}"></div></div>'
-    colon = ":" if frame.caption else ""
-    where = f"<b>{escape(frame.where)}{colon}</b> " if frame.where else ""
-    return {
-        "lens-stage": stage,
-        "lens-gauge": meter,
-        "lens-caption": where + escape(frame.caption),
-    }
+    said = []
+    if frame.where:
+        said.append(f"<b>{escape(frame.where)}{':' if frame.caption else ''}</b>")
+    if frame.caption:
+        said.append(escape(frame.caption))
+    if frame.numbers:
+        said.append(f"<span class=lens-numbers>{escape(frame.numbers)}</span>")
+    return {"lens-stage": stage, "lens-gauge": meter, "lens-caption": " ".join(said)}
 
 
 def _wrapped(parts: list[dict[str, str]]) -> list[str]:
@@ -161,7 +172,7 @@ def render_pictures(
         for number, svg in zip(numbers, drawn, strict=True):
             svgs[number] = svg
     size = _canvas(svgs, least)
-    names = [frame.caption or frame.where for frame in frames]
+    names = [frame.caption or frame.numbers or frame.where for frame in frames]
     centred = [getattr(frame.picture, "centred", True) for frame in frames]
     each = zip(svgs, names, centred, strict=True)
     inlined = [svg and inline(svg, name, size, middle) for svg, name, middle in each]
@@ -210,7 +221,8 @@ def _control(choice: Choice) -> str:
     if choice.control == "menu":
         # No <select>: for its autofill, Chromium lays out whatever part of a page holds one.
         buttons = "".join(
-            f'<button type="button" aria-pressed="{str(not k).lower()}">{escape(label)}</button>'
+            f'<button type="button" aria-pressed="{str(k == choice.start).lower()}">'
+            f"{escape(label)}</button>"
             for k, label in enumerate(choice.labels)
         )
         return (
@@ -219,9 +231,9 @@ def _control(choice: Choice) -> str:
         )
     slider = (
         f'<input type="range" class="lens-choice" autocomplete="off" aria-label="{name}" min="0" '
-        f'max="{size - 1}" value="0" data-size="{size}" data-labels="{labels}">'
+        f'max="{size - 1}" value="{choice.start}" data-size="{size}" data-labels="{labels}">'
     )
-    shown = f"<output>{escape(choice.labels[0])}</output>"
+    shown = f"<output>{escape(choice.labels[choice.start])}</output>"
     if choice.control == "slider":
         return f"<label>{name} {slider}{shown}</label>"
     return (

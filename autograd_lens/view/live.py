@@ -23,7 +23,7 @@ def widget(figure: Figure) -> widgets.VBox:
     Numbers outside the published grid are accepted where the choice is ``free``. If drawing fails,
     the error is shown in place of the picture and the controls stay usable.
     """
-    chosen = {choice.name: choice.values[0] for choice in figure.choices}
+    chosen = figure.opening
     draw = _Drawing(figure)
     picture = widgets.HTML(value=draw(chosen, False))
     # Not <details>: it would close with every new picture.
@@ -75,21 +75,28 @@ class _Control:
         self.box = self.label = self.play = None
         if choice.control == "menu":
             self.selector = widgets.Dropdown(
-                options=self._options(), description=choice.title, style=WHOLE_NAME
+                options=self._options(),
+                index=choice.start,
+                description=choice.title,
+                style=WHOLE_NAME,
             )
             self.position = "index"
         else:
             # Not SelectionSlider: in a page it does not see that it has got more values.
             self.selector = widgets.IntSlider(
-                max=self._last(), description=choice.title, style=WHOLE_NAME, readout=False
+                max=self._last(),
+                value=choice.start,
+                description=choice.title,
+                style=WHOLE_NAME,
+                readout=False,
             )
             self.position = "value"
         self.selector.observe(self._selected, names=self.position)
         made: list[widgets.Widget] = self._film() if choice.control == "film" else [self.selector]
         if choice.free:
-            made.append(self._box())
+            made.append(self._box(choice.values[choice.start]))
         elif choice.control != "menu":
-            self.label = widgets.Label(value=self.labels[0])
+            self.label = widgets.Label(value=self.labels[choice.start])
             made.insert(made.index(self.selector) + 1, self.label)
         self.row = widgets.HBox(made, layout=widgets.Layout(flex_flow="row wrap"))
 
@@ -112,15 +119,15 @@ class _Control:
         forth = widgets.Button(description="›", tooltip=f"next {self.title}", layout=slim)
         back.on_click(lambda _: self._go(self._place() - 1))
         forth.on_click(lambda _: self._go(self._place() + 1))
-        self.play = widgets.Play(min=0, max=self._last(), interval=1300)
+        self.play = widgets.Play(min=0, max=self._last(), value=self.selector.value, interval=1300)
         widgets.jslink((self.play, "value"), (self.selector, "value"))
         return [back, self.selector, forth, self.play]
 
-    def _box(self) -> widgets.Widget:
+    def _box(self, value: Any) -> widgets.Widget:
         whole = all(isinstance(value, Integral) for value in self.values)
         self.number, kind = (int, widgets.IntText) if whole else (float, widgets.FloatText)
         self.box = kind(
-            value=self.number(self.values[0]),
+            value=self.number(value),
             description=f"or any {self.title}",
             style=WHOLE_NAME,
             layout=widgets.Layout(width="220px"),

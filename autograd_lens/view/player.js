@@ -25,9 +25,10 @@
     };
     const stage = f.querySelector(".lens-stage");
     const now = stage.querySelector(".now");
-    if (now && stage.scrollWidth > stage.clientWidth) {
+    if (now) {
       const a = now.getBoundingClientRect(), b = stage.getBoundingClientRect();
       stage.scrollLeft += Math.min(0, a.left - b.left - 8) + Math.max(0, a.right - b.right + 8);
+      stage.scrollTop += Math.min(0, a.top - b.top - 8) + Math.max(0, a.bottom - b.bottom + 40);
     };
     f.querySelectorAll(".lens-twin pre").forEach((p, i) => p.classList.toggle("lens-now", i === k));
     f.querySelectorAll("input.lens-choice").forEach(c => {
@@ -69,7 +70,10 @@
     show(f);
   });
   /* A browser that goes back may restore a control without telling. */
-  w.addEventListener("pageshow", () => d.querySelectorAll("figure.lens").forEach(f => { if (indexOf(f)) show(f); }));
+  w.addEventListener("pageshow", () => d.querySelectorAll("figure.lens").forEach(f => {
+    const said = f.querySelectorAll(".lens-twin pre")[indexOf(f)];
+    if (said && !said.matches(".lens-now")) show(f);
+  }));
   /* A box that opens presses a button of the first menu; the picture keeps the focus. */
   const open = e => {
     const box = figureOf(e) && e.target.closest(".opens");

@@ -356,7 +356,7 @@ def test_folding_and_grouping_leave_the_data_complete():
     assert len(small.edges) == 50
     assert "[folded: 42 nodes, saved 336 B]" in str(small)
     assert len([line for line in str(small).splitlines() if line[:2].strip().isdigit()]) == 10
-    assert "42 nodes folded" in small.figure().frames()[0].caption
+    assert "42 nodes folded" in small.figure().frames()[0].numbers
     pairs = lens.graph(
         y, {"x": x}, group=lambda node: node.index // 26 if node.kind == "op" else None
     )

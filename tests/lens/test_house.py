@@ -10,7 +10,7 @@ import autograd_lens as lens
 PACKAGE = Path(lens.__file__).parent
 LAYERS = ("_torch", "saving", "graphs", ("ledger", "backprop", "memory"))
 """From the lowest to the highest; what stands together does not know each other."""
-BELOW_ALL = {"printable", "result", "progress"}
+BELOW_ALL = {"printable", "result", "progress", "captions"}
 """Modules that know nothing of PyTorch's graphs."""
 
 

@@ -115,3 +115,31 @@ def formulas(source: Path) -> Iterator[str]:
     text = re.sub(r"^(```|~~~).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"(`+).+?\1", "", text)
     yield from re.findall(r"\$\$?[^$]+\$\$?", text)
+
+
+FIGURE = re.compile(r'<figure class="lens"[^>]*>.*?</figure>', re.DOTALL)
+CAPTION = re.compile(r'<div class="?lens-caption"?[^>]*>(.*?)</div>', re.DOTALL)
+CONTROLS_AND_NUMBERS = re.compile(r"<b>.*?</b>|<span class=lens-numbers>.*?</span>", re.DOTALL)
+
+
+def silent_figures(html: str) -> list[str]:
+    """Figures of a page that do not say what to see.
+
+    A title that is that of a kind may stand once on a page. In a figure with choices each state
+    has a sentence, besides what was chosen and the numbers. A verdict is left out: it is one.
+    """
+    found, titles = [], set()
+    for figure in FIGURE.findall(html):
+        head = figure[: figure.index(">")]
+        title = re.search(r'aria-label="([^"]*)"', head)[1]
+        if title.startswith("Check: "):
+            continue
+        if "data-title=own" not in head:
+            if title in titles:
+                found.append(f"{title}: the title of its kind, twice; see Result.titled")
+            titles.add(title)
+        said = CAPTION.findall(figure)
+        silent = sum(not CONTROLS_AND_NUMBERS.sub("", one).strip() for one in said)
+        if silent and len(said) > 1:
+            found.append(f"{title}: {silent} of {len(said)} captions say only what was chosen")
+    return found

@@ -283,6 +283,34 @@ def test_foreign_lets_a_reader_follow_links(tmp_path):
     assert files.foreign(tmp_path) == []
 
 
+def told(title, *captions, own=False):
+    """A figure as it stands on a page: a caption, and one for each frame that waits."""
+    said = "".join(f"<div class=lens-caption>{caption}</div>" for caption in captions)
+    return f'<figure class="lens" aria-label="{title}"{" data-title=own" * own}>{said}</figure>'
+
+
+CHOSEN = "<b>op = sin</b> <span class=lens-numbers>1 saved tensor</span>"
+
+
+@pytest.mark.parametrize(
+    ("html", "phrase"),
+    [
+        (told("Saved tensors", "1") + told("Saved tensors", "1"), "of its kind, twice"),
+        (told("a", "Look.", CHOSEN, own=True), "a: 1 of 2 captions say only what was chosen"),
+        (told("a", CHOSEN, CHOSEN, own=True), "a: 2 of 2 captions"),
+    ],
+)
+def test_silent_figures_sees(html, phrase):
+    (found,) = files.silent_figures(html)
+    assert phrase in found
+
+
+def test_silent_figures_lets_speak():
+    said = CHOSEN.replace("</b>", ":</b> sin keeps its input.")
+    assert files.silent_figures(told("Saved tensors", CHOSEN) + told("a", said, said)) == []
+    assert files.silent_figures(told("a", said, own=True) * 2 + told("Check: b", CHOSEN) * 2) == []
+
+
 @pytest.mark.parametrize(("width", "cut"), [(60, False), (300, True)])
 def test_cut_controls_sees(small_page, width, cut):
     page, _ = small_page(

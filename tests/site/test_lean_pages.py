@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 from fontTools.ttLib import TTFont
@@ -273,6 +273,34 @@ def test_figures_share_one_style_and_one_script():
             figures.hoist(
                 page.replace(part, "", 1) if "script" not in part else page.replace(part, "")
             )
+
+
+HEADED = """<figure class="lens" role="figure" aria-label="{0}" data-title=own><style>a</style>\
+<figcaption><div class="lens-head"><b>{0}</b></div></figcaption></figure>"""
+
+
+def test_figures_have_numbers_and_addresses():
+    titles = ["What is kept?", "Check: w", "What is kept?", "1 &lt; 2"]
+    html, count = figures.number("".join(map(HEADED.format, titles)), "6", 2)
+    assert re.findall(r'id="([^"]*)"', html) == [
+        "figure-what-is-kept",
+        "figure-what-is-kept-2",
+        "figure-1-2",
+    ]
+    assert re.findall(r'href="#([^"]*)">([^<]*)</a><b>', html) == [
+        ("figure-what-is-kept", "Figure 6.3"),
+        ("figure-what-is-kept-2", "Figure 6.4"),
+        ("figure-1-2", "Figure 6.5"),
+    ]
+    assert count == 5
+    assert ">Figure 1<" in figures.number(HEADED.format("x"), "", 0)[0]
+    with pytest.raises(pages.PatternMissing, match="1 figures and 0 heads"):
+        figures.number('<figure class="lens">', "", 0)
+
+
+def test_a_further_page_belongs_to_its_chapter():
+    chapters = ["book/01_tape.html", "book/01_tape/roots.html", "book/atlas.html"]
+    assert [figures.chapter_of(PurePath(page)) for page in chapters] == ["1", "1", ""]
 
 
 def test_frames_that_wait_are_text_on_a_page():

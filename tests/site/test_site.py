@@ -122,6 +122,22 @@ def source_of(path: Path) -> BeautifulSoup:
     return BeautifulSoup(path.read_text("utf-8"), "html.parser")
 
 
+TO_COME = {
+    "book/01_tape.html": "its figures get sentences when it is divided",
+    "book/02_saved_tensors.html": "its figures get sentences when it is divided",
+    "book/06_views_strides.html": "its figures get sentences when it is divided",
+}
+
+
+@every_page
+def test_every_figure_says_what_to_see(site, name):
+    silent = files.silent_figures((site / name).read_text("utf-8"))
+    if name in TO_COME:
+        assert silent, f"{name} need not stand in TO_COME any more"
+    else:
+        assert silent == []
+
+
 @every_chapter
 def test_no_select(site, name):
     """Chromium lays out each section that holds one when a page is opened, for its autofill."""
