@@ -70,7 +70,7 @@ def lean_pages(out: Path, site: str, found: list[Path]) -> None:
                 text = pages.lean(text, path.name == "search.html")
                 text = new[path] = heights.guess(slim(figures.hoist(text)))
             else:
-                counts[chapter] += text.count('class="lens-number"')
+                counts[chapter] += text.count('class="lens-cite"')
         texts.append(text)
     # The theme's script shows icons too (a cross to close a banner).
     texts.append(scripts.patch(static))

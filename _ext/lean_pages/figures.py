@@ -85,7 +85,7 @@ def number(html: str, chapter: str, before: int) -> tuple[str, int]:
         seen[name] += 1
         name += f"-{seen[name]}" if seen[name] > 1 else ""
         which = f"Figure {chapter}.{count}" if chapter else f"Figure {count}"
-        link = f'<a class="lens-number" href="#{name}">{which}</a>'
+        link = f'<a class="lens-cite" href="#{name}">{which}</a>'
         return f'{match[1]} id="{name}"{match[3]}{link}'
 
     figures = html.count(FIGURE)
