@@ -1,8 +1,7 @@
 /* Turns the frames of every lens figure in this document. Comments and line breaks are removed when
    it is put into a page, so statements end with a semicolon. */
 (w => {
-  if (w.lensPlayer) return;
-  w.lensPlayer = true;
+  if (w.lensPlayer) return w.lensPlayer();
   const d = w.document;
   const figureOf = e => e.target.closest && e.target.closest("figure.lens");
   const chosen = menu => [...menu.querySelectorAll("button")].findIndex(b => b.getAttribute("aria-pressed") === "true");
@@ -16,6 +15,26 @@
     made.innerHTML = frame.textContent;
     return made.content;
   };
+  /* What runs now comes into view, as the picture may be larger than its stage. */
+  const reveal = f => {
+    const stage = f.querySelector(".lens-stage");
+    const now = [...stage.querySelectorAll(".now")].find(one => one.getClientRects().length);
+    if (!now) return;
+    const a = now.getBoundingClientRect(), b = stage.getBoundingClientRect();
+    stage.scrollLeft += Math.min(0, a.left - b.left - 8) + Math.max(0, a.right - b.right + 8);
+    stage.scrollTop += Math.min(0, a.top - b.top - 8) + Math.max(0, a.bottom - b.bottom + 8);
+  };
+  /* On the state that a figure opens on, too: once it is in sight, as a section has no size before. */
+  const sight = new w.IntersectionObserver(seen => seen.filter(one => one.isIntersecting).forEach(one => {
+    sight.unobserve(one.target);
+    reveal(one.target);
+  }));
+  w.lensPlayer = () => d.querySelectorAll("figure.lens").forEach(f => {
+    if (f.lensWatched) return;
+    f.lensWatched = true;
+    sight.observe(f);
+  });
+  w.lensPlayer();
   const show = f => {
     const k = indexOf(f);
     const frame = f.querySelectorAll(".lens-frame")[k];
@@ -23,13 +42,7 @@
     for (const part of contentOf(frame).children) {
       f.querySelector("." + part.className).replaceChildren(...part.cloneNode(true).childNodes);
     };
-    const stage = f.querySelector(".lens-stage");
-    const now = stage.querySelector(".now");
-    if (now) {
-      const a = now.getBoundingClientRect(), b = stage.getBoundingClientRect();
-      stage.scrollLeft += Math.min(0, a.left - b.left - 8) + Math.max(0, a.right - b.right + 8);
-      stage.scrollTop += Math.min(0, a.top - b.top - 8) + Math.max(0, a.bottom - b.bottom + 40);
-    };
+    reveal(f);
     f.querySelectorAll(".lens-twin pre").forEach((p, i) => p.classList.toggle("lens-now", i === k));
     f.querySelectorAll("input.lens-choice").forEach(c => {
       const label = JSON.parse(c.dataset.labels)[+c.value];
