@@ -154,9 +154,7 @@ MATHEMATICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "SortBackward0": {"self": (_SELECT.format("true"), "grad at indices")},
     "SqrtBackward0": {"self": ("grad / (2 * result.conj())", "grad / (2 · result)")},
-    "SqueezeBackward1": {
-        "self": ("unsqueeze_to(grad, dim, self.sym_sizes())", "grad, unsqueezed")
-    },
+    "SqueezeBackward1": {"self": ("unsqueeze_to(grad, dim, self.sym_sizes())", "grad, unsqueezed")},
     "StackBackward0": {
         "tensors": (
             "stack_tensors_backward(grad, dim, to_args_scalartypes(tensors))",

@@ -72,6 +72,7 @@ class Frame(Shown):
         where: a few words beside the title: which frame this is.
         caption: a sentence on what is seen.
         meter: an optional bar.
+        notes: what is told of a box that a reader points to, by the box's first line of text.
     """
 
     text: str
@@ -79,6 +80,7 @@ class Frame(Shown):
     where: str = ""
     caption: str = ""
     meter: Meter | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def picture(self) -> Picture | None:

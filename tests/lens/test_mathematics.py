@@ -152,8 +152,8 @@ def density(v):
 WORDS = {
     "0": lambda v: torch.zeros_like(v.grad),
     "0 where condition, else grad": lambda v: torch.where(MASK, torch.zeros_like(v.grad), v.grad),
-    "grad / n, expanded": lambda v: (
-        (v.grad / (v.self.numel() // v.grad.numel())).expand(v.self.shape)
+    "grad / n, expanded": lambda v: (v.grad / (v.self.numel() // v.grad.numel())).expand(
+        v.self.shape
     ),
     "grad at index 2, else 0": lambda v: added(v, positions(v)[:, 2]),
     "grad at indices": lambda v: torch.zeros_like(v.self).scatter(1, v.indices, v.grad),
