@@ -199,8 +199,10 @@ def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
 
 
 TITLE, ROW = 12, 10.5
-"""Sizes of the name of a node and of what is said of it, in points. Inside of a label Graphviz takes
-whole numbers only, so the second one is the size of the label itself."""
+"""Sizes of the name of a node and of what is said of it, in points.
+
+Inside of a label Graphviz takes whole numbers only, so the second one is the size of the label.
+"""
 
 PADDING = 1
 SPARE = 6
