@@ -90,7 +90,9 @@ MATHEMATICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
             "grad, added at result1",
         )
     },
-    "MeanBackward0": {"self": (f"{_EXPAND} / self.sym_numel()", "grad / n, expanded")},
+    "MeanBackward0": {
+        "self": (f"{_EXPAND} / self.sym_numel()", "grad / {self_sym_numel}, expanded")
+    },
     "MeanBackward1": {
         "self": (
             "mean_backward(grad, self.sym_sizes(), dim, self.sym_numel(), keepdim)",
@@ -143,7 +145,7 @@ MATHEMATICS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "SliceBackward0": {
         "self": (
             "slice_backward_wrapper(grad, self.sym_sizes(), dim, start, end, step)",
-            "grad at the slice, else 0",
+            "grad at [{start}:{end}:{step}], else 0",
         )
     },
     "SoftmaxBackward0": {

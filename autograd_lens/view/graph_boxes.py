@@ -214,7 +214,7 @@ def _table(cells: list[str]) -> str:
 
 
 def _title(name: str, beside: str = "", colour: str = "ink") -> str:
-    """The name of a node in bold, and something beside it.
+    """The name of a node in bold, and something at the right end of its line.
 
     Each has a cell of its own: in a wide font the first would run into the second.
     """
@@ -222,11 +222,11 @@ def _title(name: str, beside: str = "", colour: str = "ink") -> str:
     if not beside:
         return cell(said, align="LEFT", width=_room(_bold_width(name)))
     both = [
-        cell(said, align="LEFT", width=ceil(_bold_width(name)) + SPARE // 2),
-        cell(words(beside, color=colour), align="LEFT", width=ceil(width_of(beside, ROW)) + SPARE),
+        cell(said, align="LEFT", width=ceil(_bold_width(name)) + SPARE),
+        cell(words(beside, color=colour), align="RIGHT", width=ceil(width_of(beside, ROW))),
+        cell(width=SPARE, fixedsize="TRUE", height=1),
     ]
-    inner = table([both], cellborder=0, cellspacing=0, cellpadding=0)
-    return cell(inner, align="LEFT")
+    return cell(table([both], cellborder=0, cellspacing=0, cellpadding=0))
 
 
 def _bold_width(text: str) -> float:

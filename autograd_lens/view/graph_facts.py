@@ -94,7 +94,7 @@ def _formulas(graph: GradGraph, node: Node) -> list[Fact]:
     forms = mathematics(node.name)
     wanted = _inputs_with_gradient(graph, node)
     kept = _attributes(node)
-    values = dict(node.attributes)
+    values = dict(node.attributes) | {name: "" for name, text in kept if text == _NO_END}
     inputs_of: dict[str, list[str]] = {}
     for name in wanted:
         if name in forms:
@@ -107,12 +107,15 @@ def _formulas(graph: GradGraph, node: Node) -> list[Fact]:
         Fact("formula", f"gradient of {name}: {brief(node.formula[name])}", lines.get(name, ""))
         for name in wanted
     ]
-    said = {value for name in wanted for value in names_of_values(forms.get(name, ""))}
+    said = {value for form in forms.values() for value in names_of_values(form)}
     rest = ", ".join(f"{short_name(name)} = {text}" for name, text in kept if name not in said)
     for number, (name, text) in enumerate(kept):
-        line = "" if number else clip(rest, 40)
+        line = "" if number else clip(rest, 60)
         found.append(Fact("attribute", f"{short_name(name)} = {text}", line))
     return found
+
+
+_NO_END = str(2**63 - 1)  # of a slice such as x[1:]
 
 
 def _attributes(node: Node) -> list[tuple[str, str]]:

@@ -192,6 +192,20 @@ def test_the_lines_of_a_box():
     ]
 
 
+def test_values_that_a_node_keeps_stand_in_the_form_or_after_it():
+    x = torch.ones(4, 6, requires_grad=True)
+    part = lens.graph(x[1:].softmax(1))
+    assert lines(part, 0)[1:] == [
+        "result · (grad − Σ result · grad)",
+        "dim = 1",
+        "result → (3, 6), 72 B",
+    ]
+    assert lines(part, 1) == ["grad at [1::1], else 0", "dim = 0"]
+    frozen = lens.graph(torch.add(x, torch.ones(6), alpha=3))
+    assert lines(frozen, 0) == ["output (4, 6)", "self: grad"]
+    assert "alpha = 3" in str(frozen)
+
+
 def test_where_there_is_no_form_a_box_has_the_name_alone():
     x = torch.ones(2, requires_grad=True)
     graph = lens.graph(x.norm(), {"x": x})

@@ -155,10 +155,11 @@ WORDS = {
     "grad / n, expanded": lambda v: (v.grad / (v.self.numel() // v.grad.numel())).expand(
         v.self.shape
     ),
+    "grad / 6, expanded": lambda v: v.grad / 6 + torch.zeros_like(v.self),
     "grad at index 2, else 0": lambda v: added(v, positions(v)[:, 2]),
     "grad at indices": lambda v: torch.zeros_like(v.self).scatter(1, v.indices, v.grad),
     "grad at indices, else 0": lambda v: torch.zeros_like(v.self).scatter(1, v.indices, v.grad),
-    "grad at the slice, else 0": lambda v: added(v, positions(v)[:, 1:6:2]),
+    "grad at [1:6:2], else 0": lambda v: added(v, positions(v)[:, 1:6:2]),
     "grad where condition, else 0": lambda v: torch.where(MASK, v.grad, torch.zeros_like(v.grad)),
     "grad where result > 0": lambda v: v.grad * (v.result > 0),
     "grad where self > 0.25": lambda v: v.grad * (v.self > 0.25),
