@@ -216,7 +216,8 @@ def _table(cells: list[str]) -> str:
 def _title(name: str, beside: str = "", colour: str = "ink") -> str:
     """The name of a node in bold, and something at the right end of its line.
 
-    Each has a cell of its own: in a wide font the first would run into the second.
+    Each has a cell of its own: in a wide font the first would run into the second. What is aligned
+    at the right ends there in every font, and the margin of the box keeps it from the border.
     """
     said = f"<B>{words(name, point_size=TITLE)}</B>"
     if not beside:
@@ -224,7 +225,6 @@ def _title(name: str, beside: str = "", colour: str = "ink") -> str:
     both = [
         cell(said, align="LEFT", width=ceil(_bold_width(name)) + SPARE),
         cell(words(beside, color=colour), align="RIGHT", width=ceil(width_of(beside, ROW))),
-        cell(width=SPARE, fixedsize="TRUE", height=1),
     ]
     return cell(table([both], cellborder=0, cellspacing=0, cellpadding=0))
 

@@ -83,7 +83,9 @@
   const noted = e => figureOf(e) && e.target.closest(".noted");
   const tell = e => {
     const box = noted(e), line = box && figureOf(e).querySelector(".lens-note");
-    if (!line) return;
+    /* A page that scrolls by the keyboard moves other boxes under the pointer. */
+    const held = d.activeElement.matches(".noted:focus-visible") && d.activeElement !== box;
+    if (!line || e.type === "pointerover" && held) return;
     const title = box.querySelector("text").textContent, words = JSON.parse(line.dataset.notes)[title];
     if (words) line.textContent = `${title} in PyTorch: ${words}`;
   };
