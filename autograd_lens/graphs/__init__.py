@@ -10,6 +10,7 @@
 ``kinds``               what kind of node a node is
 ``describe``            one node as data
 ``formulas``            derivative formulas of the installed PyTorch
+``mathematics``         the same in mathematics, for the operations on the book's pages
 ``modules``             a guess which module made which node
 ``grad_graph``          the verb ``graph`` and its result
 ======================  ===========================================================

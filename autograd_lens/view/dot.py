@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain, repeat
 
 import graphviz
 
@@ -99,6 +100,13 @@ def _tidy(svg: str) -> str:
     svg = re.sub(r' id="((?:node|edge)[^"]*)"', r' data-lens="\1"', svg)
     # A box that opens another frame is a button; player.js answers for it.
     svg = re.sub(r'(<g [^>]*class="[^"]*\bopens_\d+[^"]*")', r'\1 tabindex="0" role="button"', svg)
+    # A box with a note is one, too. Of many, only the first is a stop of the Tab key.
+    stops = chain([0], repeat(-1))
+    svg = re.sub(
+        r'<g [^>]*class="[^"]*\bnoted\b[^"]*"',
+        lambda box: f'{box[0]} tabindex="{next(stops)}" role="button"',
+        svg,
+    )
     svg = re.sub(r' (?:id|xml:space|xmlns:xlink)="[^"]*"', "", svg)
     svg = re.sub(r' font-family="[^"]*"| text-anchor="start"', "", svg)
     # Versions of Graphviz write "transparent" in different ways.

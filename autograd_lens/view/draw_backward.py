@@ -12,10 +12,12 @@ from .dot import DotPicture
 from .draw_graph import legend
 from .figure import Choice, Figure, Frame, Meter
 from .folding import Folded
-from .graph_boxes import Look, Looks
+from .graph_boxes import ROW, Look, Looks
 from .graph_dot import source
+from .graph_facts import notes
 from .graph_groups import folded
 from .graph_text import head
+from .sketch import width_of
 from .text import clip, count, grad_words, nested, shape_words, short_name
 
 MAX_ITEMS = 40
@@ -47,6 +49,7 @@ class _Film:
         self.recording = recording
         self.graph = recording.graph
         self.folded: Folded = folded(self.graph, most=MAX_ITEMS)
+        self.notes = notes(self.graph, self.folded)
         self.scenes: list[list[BackwardStep]] = [[]]
         for step in recording.steps:
             item = self.folded.item_of[step.node]
@@ -73,6 +76,7 @@ class _Film:
             paint=lambda: DotPicture(source(self.graph, self.folded, self.looks(step))),
             where=f"step {step} of {len(self.scenes) - 1}",
             caption=self.caption(scene),
+            notes=self.notes,
             meter=Meter(f"still saved: {held:,} of {total:,} B", held, total) if total else None,
         )
 
@@ -81,9 +85,9 @@ class _Film:
         done = [s for scene in self.scenes[:step] for s in scene]
         now = self.scenes[step]
         items: dict[int, Look] = {}
-        reserve = self._widest()
+        room = self._widest()
         for item in self.folded.items:
-            items[item] = Look("wait", reserve=reserve.get(item, 0))
+            items[item] = Look("wait", room=room.get(item, 0))
         edges = dict.fromkeys(range(len(self.graph.edges)), Look("wait"))  # some may never run
         edges |= {
             number: Look("wait", text=text)
@@ -93,7 +97,7 @@ class _Film:
             for ran in steps:
                 item = self.folded.item_of[ran.node]
                 text = f".grad {_grad_words(ran.written)}" if ran.written else ""
-                items[item] = Look(state, frozenset(ran.freed), text, reserve.get(item, 0))
+                items[item] = Look(state, frozenset(ran.freed), text, room.get(item, 0))
             for number, text in self._edge_texts(steps):
                 edges[number] = Look(state if text != NOTHING else "none", text=text)
         return Looks(items, edges)
@@ -104,15 +108,15 @@ class _Film:
                 gradient = step.outgoing[edge.slot] if edge.slot < len(step.outgoing) else None
                 yield number, _short(gradient) if gradient else NOTHING
 
-    def _widest(self) -> dict[int, int]:
+    def _widest(self) -> dict[int, float]:
         """Room for the last line of each leaf, so that boxes keep their size through the film."""
         room = {}
         for step in self.recording.steps:
             leaf = self.graph.nodes[step.node].leaf
             if leaf is not None and step.written:
                 before = grad_words(leaf.grad, leaf.grad_values)
-                widest = max(len(before), len(_grad_words(step.written)))
-                room[self.folded.item_of[step.node]] = len(".grad ") + widest
+                both = (f".grad {words}" for words in (before, _grad_words(step.written)))
+                room[self.folded.item_of[step.node]] = max(width_of(one, ROW) for one in both)
         return room
 
     def caption(self, scene: list[BackwardStep]) -> str:

@@ -7,7 +7,7 @@ from .dot import DotPicture
 from .figure import Choice, Figure, Frame
 from .folding import Group, Joined
 from .graph_dot import shares_storage, source
-from .graph_facts import joined_facts
+from .graph_facts import joined_facts, notes
 from .graph_groups import Modules, folded
 from .graph_text import head, text
 from .text import count, short_name
@@ -46,6 +46,7 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
         short_name(opened),
         caption=caption,
         numbers="" if opened else numbers,
+        notes=notes(graph, shown),
     )
 
 

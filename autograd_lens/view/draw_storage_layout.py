@@ -137,11 +137,12 @@ def _grid(layout: StorageLayout, number: int) -> tuple[str, str]:
     if tensor.begins:
         title += f", from cell {layout.cells_at(0, number).start}"
     title += f", read {tensor.reads}" * bool(tensor.reads)
+    plane = _Planes(tensor, number)
+    title += ", values = places" * plane.agree
     rows = [[_heading(title, role(number), SIDE)]]
     if not tensor.numel:
         rows.append([_heading("no elements", "muted")])
         return "grid", _table(rows)
-    plane = _Planes(tensor, number)
     half = SIDE // 2
     for a in range(min(outer[0], half)):
         planes = [
@@ -161,6 +162,9 @@ class _Planes:
         self.tensor = tensor
         self.role = role(number)
         self.readers_at = cache(tensor.readers_at)
+        places = {index: str(tensor.offset_of(index)) for index in tensor.values}
+        # As in torch.arange: each element would say one number twice.
+        self.agree = len(places) == tensor.numel > 0 and places == dict(tensor.values)
 
     def table(self, front: Index) -> str:
         """The plane behind the outer indices ``front``."""
@@ -183,5 +187,7 @@ class _Planes:
         inside = offset < self.tensor.held
         colour = "error" if is_shared(self.readers_at(offset)) else self.role
         value = self.tensor.values.get(index, "") if inside else "?"
+        if self.agree and inside:
+            return _cell(_words(value, "ink", 11), colour)
         said = _words(value, "ink", 11) + " " if value else ""
         return _cell(said + _words(f"@{offset}", "muted", 9), colour)

@@ -73,6 +73,7 @@ class Frame(Shown):
         caption: a sentence that says what to see.
         numbers: sums, after the sentence and fainter.
         meter: an optional bar.
+        notes: what is told of a box that a reader points to, by the box's first line of text.
     """
 
     text: str
@@ -81,6 +82,7 @@ class Frame(Shown):
     caption: str = ""
     numbers: str = ""
     meter: Meter | None = None
+    notes: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def picture(self) -> Picture | None:

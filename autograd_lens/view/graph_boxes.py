@@ -1,20 +1,23 @@
 """The boxes of a graph's picture: how an operation, a leaf or a fold looks.
 
 Operations are rounded boxes, leaves square ones. What an operation saved stands in it as filled
-rows.
+rows. Graphviz measures with its own font, and the page draws with another. So every row asks for
+the width that its text takes in a wide font.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import ceil
 
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from ..saving.record import SavedTensor
 from .dot import quoted
 from .folding import Folded, Joined
-from .graph_facts import Fact, facts, joined_facts
+from .graph_facts import Fact, facts, gone, has_note, joined_facts
+from .sketch import width_of
 from .tables import cell, table, words
 from .text import clip, short_name
 from .theme import light
@@ -30,13 +33,13 @@ class Look:
         freed: fields whose rows are shown as let go.
         text: the last line of a leaf, or the label of an edge; on an edge it keeps its place while
             the edge waits.
-        reserve: characters to keep free for that line.
+        room: points to keep free for that line.
     """
 
     state: str = ""
     freed: frozenset[str] = frozenset()
     text: str = ""
-    reserve: int = 0
+    room: float = 0
 
 
 STILL = Look()
@@ -85,26 +88,47 @@ def _operation(
     special = node.saved or node.hooks or node.kind != "op" or look.state or uses
     if not detailed and not special:
         if not any(output.name or output.given for output in node.outputs):
-            return f"{name} [label={quoted(short_name(node.label))}]"
-    rows = [_row(fact, look) for fact in facts(graph, node, detailed)]
+            return f"{name} [{_plain(node)}]"
+    title, known = _titled(node, facts(graph, node, detailed))
+    rows = [_row(fact, look) for fact in known if fact.brief]
     rows += [_cell(_leaf_words(graph, leaf), frame="parameter") for leaf in uses]
     border, fill, width, dashed = _STATE[look.state]
     if not look.state:
         border = _KIND_BORDER.get(node.kind, border)
         width = 1.6 if node.kind in _KIND_BORDER else width
-    classes = " ".join(filter(None, ("op", node.kind if node.kind != "op" else "", look.state)))
-    attributes = [f"class={quoted(classes)}"]
+    kind = node.kind if node.kind != "op" else ""
+    noted = "noted" if has_note(node, detailed) else ""
+    attributes = [f"class={quoted(' '.join(filter(None, ('op', kind, look.state, noted))))}"]
     if border != "line" or width != 1:
         attributes.append(f'color="{light(border)}" penwidth={width}')
     if fill != "paper":
         attributes.append(f'fillcolor="{light(fill)}"')
     if dashed:
         attributes.append('style="rounded,filled,dashed"')
-    if rows:
-        label = f"<{_table([_cell(short_name(node.label), bold=True, size=12)] + rows)}>"
-    else:
-        label = quoted(short_name(node.label))
-    return f"{name} [label={label} {' '.join(attributes)}]"
+    label = f"label=<{_table([title, *rows])}>" if rows or len(known) else _plain(node)
+    return f"{name} [{label} {' '.join(attributes)}]"
+
+
+def _plain(node: Node) -> str:
+    """The label of a node of which only the name is said."""
+    name = short_name(node.label)
+    return f"label={quoted(name)} fontsize={TITLE} width={(width_of(name, TITLE) + SPARE) / 72:.2f}"
+
+
+def _titled(node: Node, known: list[Fact]) -> tuple[str, list[Fact]]:
+    """The first row of a node, and the facts for the others.
+
+    What an operation makes, and shape and version of a leaf stand beside the name where there is
+    room.
+    """
+    name = short_name(node.label)
+    beside = [fact for fact in known if fact.kind in ("output", "shape", "version")]
+    said = ", ".join(fact.brief for fact in beside)
+    if not beside or len(node.outputs) > 1 or len(name) + len(said) > 34:
+        return _title(name), known
+    return _title(name, said, _COLOUR.get(beside[0].kind, "ink")), [
+        fact for fact in known if fact not in beside
+    ]
 
 
 _COLOUR = {
@@ -122,28 +146,25 @@ def _row(fact: Fact, look: Look) -> str:
     if fact.saved is not None:
         return _saved(fact.saved, fact.brief, fact.place, look)
     if fact.kind == "grad":
-        return _cell(look.text or fact.brief, reserve=look.reserve)
+        return _cell(look.text or fact.brief, room=look.room)
     return _cell(fact.brief, colour=_COLOUR.get(fact.kind, "ink"))
 
 
 def _saved(saved: SavedTensor, held: str, place: int, look: Look) -> str:
-    gone = f"✓ {short_name(saved.field, 40)} freed"
     freed = saved.freed or saved.field in look.freed
-    if saved.empty and not freed:
-        return _cell(held, colour="muted")
     fill = None if freed else "error-fill" if saved.stale else "saved-fill"
     return _cell(
-        gone if freed else held,
+        gone(saved) if freed else held,
         colour="muted" if freed else "error" if saved.stale else "ink",
         fill=fill,
         port=f"s{place}",
-        reserve=max(len(held), len(gone)) if look.state else 0,
+        room=max(width_of(held, ROW), width_of(gone(saved), ROW)) if look.state else 0,
     )
 
 
 def _leaf(graph: GradGraph, node: Node, name: str, look: Look) -> str:
-    rows = [_cell(short_name(node.label), bold=True, size=12)]
-    rows += [_row(fact, look) for fact in facts(graph, node, True)]
+    title, known = _titled(node, facts(graph, node, True))
+    rows = [title, *(_row(fact, look) for fact in known)]
     border = "parameter" if not look.state or look.state == "wait" else _STATE[look.state][0]
     fill = _STATE[look.state][1]
     width = 2.5 if look.state == "now" else 1.8
@@ -165,7 +186,7 @@ def _leaf_words(graph: GradGraph, node: Node) -> str:
 
 def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
     size, *saved = joined_facts(graph, joined)
-    rows = [_cell(short_name(joined.group.title), bold=True, size=12), _cell(size, colour="muted")]
+    rows = [_title(short_name(joined.group.title)), _cell(size, colour="muted")]
     rows += [_cell(words, fill="saved-fill") for words in saved]
     border, fill, width, _ = _STATE[look.state]
     opens = f"opens opens_{joined.group.opens}" if joined.group.opens else ""
@@ -177,28 +198,62 @@ def _joined(graph: GradGraph, joined: Joined, name: str, look: Look) -> str:
     )
 
 
+TITLE, ROW = 12, 10.5
+"""Sizes of the name of a node and of what is said of it, in points.
+
+Inside of a label Graphviz takes whole numbers only, so the second one is the size of the label.
+"""
+
+PADDING = 1
+SPARE = 6
+"""Points that stay free at the right of every text."""
+
+
 def _table(cells: list[str]) -> str:
-    return table(([one] for one in cells), cellborder=0, cellspacing=1, cellpadding=2)
+    return table(([one] for one in cells), cellborder=0, cellspacing=1, cellpadding=PADDING)
+
+
+def _title(name: str, beside: str = "", colour: str = "ink") -> str:
+    """The name of a node in bold, and something at the right end of its line.
+
+    Each has a cell of its own: in a wide font the first would run into the second. What is aligned
+    at the right ends there in every font, and the margin of the box keeps it from the border.
+    """
+    said = f"<B>{words(name, point_size=TITLE)}</B>"
+    if not beside:
+        return cell(said, align="LEFT", width=_room(_bold_width(name)))
+    both = [
+        cell(said, align="LEFT", width=ceil(_bold_width(name)) + SPARE),
+        cell(words(beside, color=colour), align="RIGHT", width=ceil(width_of(beside, ROW))),
+    ]
+    return cell(table([both], cellborder=0, cellspacing=0, cellpadding=0))
+
+
+def _bold_width(text: str) -> float:
+    """How wide a title is at most, in points."""
+    return 1.12 * width_of(text, TITLE)
+
+
+def _room(width: float) -> int:
+    """The width of a cell for a text of this width."""
+    return ceil(width) + 2 * PADDING + SPARE
 
 
 def _cell(
     text: str,
     *,
-    bold: bool = False,
-    size: int = 10,
     colour: str = "ink",
     fill: str | None = None,
     frame: str | None = None,
     port: str | None = None,
-    reserve: int = 0,
+    room: float = 0,
 ) -> str:
-    said = words(text, point_size=size, color=colour)
     return cell(
-        f"<B>{said}</B>" if bold else said,
+        words(text, color=colour),
         align="LEFT",
         bgcolor=fill,
         border=1 if frame else None,
         color=frame,
         port=port,
-        width=min(600, int(reserve * 6.2)) or None,
+        width=_room(max(room, width_of(text, ROW))),
     )

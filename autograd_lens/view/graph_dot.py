@@ -9,14 +9,17 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from itertools import islice
+from math import ceil
 
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
-from .dot import quoted
 from .folding import Folded
-from .graph_boxes import STILL, Looks, box
-from .graph_facts import DETAILED
+from .graph_boxes import ROW, SPARE, STILL, Looks, box
+from .graph_facts import is_detailed
 from .graph_groups import folded as folded_graph
+from .sketch import width_of
+from .tables import cell, table
+from .tables import words as written
 from .text import clip
 from .theme import FONT, light
 
@@ -27,7 +30,7 @@ def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None =
 
 
 def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
-    detailed = len(folded.items) <= DETAILED
+    detailed = is_detailed(folded)
     as_rows = set() if detailed else _leaves_as_rows(graph, folded)
     starts = array("q", (folded.item_of[graph.edges[k].source] for k in folded.links))
     ends = array("q", (folded.item_of[graph.edges[k].target] for k in folded.links))
@@ -41,7 +44,8 @@ def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
             boxed.add(end)  # a fold uses it, too: an edge from there leads to its box
 
     def statements() -> Iterator[str]:
-        yield _HEADER if detailed else _HEADER + " mclimit=0.3"
+        # The labels of a film's edges keep its boxes apart.
+        yield _HEADER + " mclimit=0.3" * (not detailed) + " ranksep=0.15" * bool(looks.edges)
         for item in folded.items:
             if item not in as_rows or item in boxed:
                 yield box(graph, folded, item, rows.get(item, ()), looks, detailed)
@@ -73,11 +77,11 @@ def _height(starts: array[int], ends: array[int], size: int) -> array[int]:
 
 
 _HEADER = (
-    "digraph { rankdir=TB ranksep=0.35 nodesep=0.3 bgcolor=transparent "
-    f'node [fontname="{FONT}" fontsize=12 shape=box style="rounded,filled" margin="0.07,0.04" '
+    "digraph { rankdir=TB ranksep=0.25 nodesep=0.25 bgcolor=transparent "
+    f'node [fontname="{FONT}" fontsize={ROW} shape=box style="rounded,filled" margin="0.1,0.03" '
     f'color="{light("line")}" fillcolor="{light("paper")}" fontcolor="{light("ink")}" '
     'class="op" id="\\N"] '
-    f'edge [fontname="{FONT}" fontsize=11 arrowsize=0.7 color="{light("line")}" '
+    f'edge [fontname="{FONT}" fontsize={ROW} arrowsize=0.7 color="{light("line")}" '
     f'fontcolor="{light("muted")}" class="edge"]'
 )
 
@@ -107,7 +111,8 @@ def _edge(
     if look.state:
         attributes.append(f'class="edge {look.state}"')
     if words:
-        attributes.append(f"label={quoted('  ' + clip(': '.join(words), 44))}")
+        said = clip(": ".join(words), 44)
+        attributes.append(f"label=<{_label(said)}>")
     if look.state in ("now", "done"):
         width = 2.2 if look.state == "now" else 1.2
         colour = light("gradient")
@@ -119,10 +124,17 @@ def _edge(
     return f"{start} -> {end} [{' '.join(attributes)}]"
 
 
+def _label(said: str) -> str:
+    """The label of an edge, a little away from it."""
+    room = ceil(width_of(said, ROW)) + SPARE
+    cells = [cell(width=4), cell(written(said), align="LEFT", width=room)]
+    return table([cells], cellborder=0, cellspacing=0, cellpadding=0)
+
+
 def shares_storage(graph: GradGraph, most: int | None = None) -> bool:
     """True when the picture has dotted lines between places of one storage."""
     folded = folded_graph(graph, most=most)
-    detailed = len(folded.items) <= DETAILED
+    detailed = is_detailed(folded)
     return detailed and any(True for _ in _shared_storage(graph, folded, Looks()))
 
 

@@ -10,9 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..graphs.grad_graph import GradGraph
+from ..graphs.mathematics import mathematics, names_of_values, with_values
 from ..graphs.record import Node
 from ..saving.record import SavedTensor
-from .folding import Joined
+from .folding import Folded, Joined
 from .text import clip, count, grad_words, shape_words, short_bytes, short_name
 
 DETAILED = 60
@@ -29,7 +30,9 @@ class Fact:
         kind: ``"output"``, ``"shape"``, ``"grad"``, ``"version"``, ``"formula"``, ``"attribute"``,
             ``"saved"``, ``"hook"`` or ``"opaque"``.
         words: the line in full.
-        brief: the line for a box, where there is little room.
+        brief: the line for a box, where there is little room: a formula in mathematics, a saved
+            tensor as ``field → what``. Empty where another line of the box says it, and for a
+            place that was not needed.
         place: of a saved tensor, its position among those of the node.
         saved: the saved tensor.
     """
@@ -47,13 +50,7 @@ def facts(graph: GradGraph, node: Node, detailed: bool) -> list[Fact]:
         return _leaf(node)
     found = _outputs(node)
     if detailed:
-        found += [
-            Fact("formula", f"gradient of {words}", clip(words, 40))
-            for words in formula_words(graph, node)
-        ]
-        found += [
-            _fact("attribute", f"{short_name(name)} = {text}") for name, text in _attributes(node)
-        ]
+        found += _formulas(graph, node)
     found += [
         Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), place, saved)
         for place, saved in enumerate(node.saved)
@@ -86,6 +83,39 @@ def _outputs(node: Node) -> list[Fact]:
             full = f"{which} = {words}".strip()
             found.append(Fact("output", full, clip(f"{which}: {words}" if which else words, 40)))
     return found
+
+
+def _formulas(graph: GradGraph, node: Node) -> list[Fact]:
+    """The formulas, and what the node keeps besides tensors.
+
+    The text has PyTorch's formulas. The box has those in mathematics, inputs with the same one in
+    one line, and in a last line the kept values that stand in none of them.
+    """
+    forms = mathematics(node.name)
+    wanted = _inputs_with_gradient(graph, node)
+    kept = _attributes(node)
+    values = dict(node.attributes) | {name: "" for name, text in kept if text == _NO_END}
+    inputs_of: dict[str, list[str]] = {}
+    for name in wanted:
+        if name in forms:
+            inputs_of.setdefault(with_values(forms[name], values), []).append(name)
+    lines = {
+        names[0]: form if len(node.formula) == 1 else f"{', '.join(names)}: {form}"
+        for form, names in inputs_of.items()
+    }
+    found = [
+        Fact("formula", f"gradient of {name}: {brief(node.formula[name])}", lines.get(name, ""))
+        for name in wanted
+    ]
+    said = {value for form in forms.values() for value in names_of_values(form)}
+    rest = ", ".join(f"{short_name(name)} = {text}" for name, text in kept if name not in said)
+    for number, (name, text) in enumerate(kept):
+        line = "" if number else clip(rest, 60)
+        found.append(Fact("attribute", f"{short_name(name)} = {text}", line))
+    return found
+
+
+_NO_END = str(2**63 - 1)  # of a slice such as x[1:]
 
 
 def _attributes(node: Node) -> list[tuple[str, str]]:
@@ -134,29 +164,60 @@ def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
 
 
 def saved_brief(graph: GradGraph, saved: SavedTensor) -> str:
-    """The same in a few words."""
+    """The same in a few words: ``self → x, (3,), 12 B``. Empty where nothing was needed."""
     if saved.empty:
-        return f"✓ {saved.field} freed" if saved.freed else f"{saved.field} not needed"
-    words = [saved.field]
-    words += [names[0] for n in saved.storages if (names := graph.storages[n].names)][:1]
-    words.append(f"packed as {saved.kind}" if saved.packed else shape_words(saved.shape))
+        return gone(saved) if saved.freed else ""
+    owners = [names[0] for n in saved.storages if (names := graph.storages[n].names)]
+    words = [short_name(owner, 32) for owner in owners[:1]]
+    words.append(
+        f"packed as {short_name(saved.kind)}" if saved.packed else shape_words(saved.shape)
+    )
     words.append(short_bytes(saved.bytes))
     if saved.packed and saved.storage_bytes != saved.bytes:
         words.append(f"keeps {short_bytes(saved.storage_bytes)} alive")
     if saved.stale:
-        words.append(f"version {saved.version}, saved at {saved.saved_version}")
+        words.append(f"saved at {saved.saved_version}, now {saved.version}")
     elif saved.version:
         words.append(f"version {saved.version}")
-    return clip(" ".join(words), 60)
+    return clip(f"{short_name(saved.field, 24)} → {', '.join(words)}", 72)
 
 
-def formula_words(graph: GradGraph, node: Node) -> list[str]:
-    """The formulas of the inputs that need a gradient, in brief."""
+def gone(saved: SavedTensor) -> str:
+    """What a box says of a saved tensor that was let go."""
+    return f"✓ {short_name(saved.field, 40)} freed"
+
+
+def notes(graph: GradGraph, folded: Folded) -> dict[str, str]:
+    """PyTorch's own formulas, by the title of the boxes that have one."""
+    single = (graph.nodes[item] for item in folded.items if item not in folded.joined)
+    return {short_name(n.label): _note(n) for n in single if has_note(n, is_detailed(folded))}
+
+
+def has_note(node: Node, detailed: bool) -> bool:
+    """Whether PyTorch's formulas are told of this box."""
+    return detailed and bool(node.formula)
+
+
+def is_detailed(folded: Folded) -> bool:
+    """Whether there is room for formulas and attributes."""
+    return len(folded.items) <= DETAILED
+
+
+def _note(node: Node) -> str:
+    """PyTorch's own formulas of a node in one line; inputs with the same one together."""
+    inputs_of: dict[str, list[str]] = {}
+    for name, text in node.formula.items():
+        inputs_of.setdefault(brief(text), []).append(name)
+    return "; ".join(f"{', '.join(names)}: {text}" for text, names in inputs_of.items())
+
+
+def _inputs_with_gradient(graph: GradGraph, node: Node) -> list[str]:
+    """The inputs that have a formula and need a gradient."""
     skipped: set[str] = set()
     inputs = list(node.formula)
     if len(inputs) == graph.fan_out(node.index) + len(node.no_grad_inputs):
         skipped = {inputs[slot] for slot in node.no_grad_inputs}
-    return [f"{name}: {brief(text)}" for name, text in node.formula.items() if name not in skipped]
+    return [name for name in inputs if name not in skipped]
 
 
 _OBVIOUS = re.compile(

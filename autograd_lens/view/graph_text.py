@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
 from .folding import Folded, Joined
-from .graph_facts import DETAILED, Fact, facts, joined_facts
+from .graph_facts import Fact, facts, is_detailed, joined_facts
 from .text import count, short_name
 
 
@@ -32,7 +32,7 @@ def text(graph: GradGraph, folded: Folded) -> str:
         several = len(graph.nodes[edge.target].outputs) > 1 and end not in folded.joined
         following.setdefault(start, []).append(f"{end}.{edge.input_nr}" if several else f"{end}")
     width = len(str(len(graph.nodes) - 1))
-    detailed = len(folded.items) <= DETAILED
+    detailed = is_detailed(folded)
     lines = []
     for item in folded.items:
         to = f" -> {some(following[item])}" if item in following else ""

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from html import escape
 from importlib.resources import files
 from math import prod
+from types import MappingProxyType
 
 from ..result import refuse_too_many
 from .figure import Choice, Figure, Frame, ProgramMissing
@@ -45,6 +47,7 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
         advice=advice,
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
         form=form,
+        notes={title: note for frame in frames for title, note in frame.notes.items()},
     )
     if not page:
         return body
@@ -67,6 +70,7 @@ def shell(
     templates: str = "",
     opened: bool = False,
     form: str = "",
+    notes: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The element around a frame; widgets use it too, without controls.
 
@@ -105,11 +109,22 @@ def shell(
         f'<div class="lens-gauge">{first["lens-gauge"]}</div>'
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
         + f'</figcaption><div class="lens-stage" tabindex="0" role="group" aria-label="picture">'
-        f"{first['lens-stage']}</div>"
+        f"{first['lens-stage']}</div>{_notes(notes)}"
         + (details if texts else "")
         + templates
-        + (f"<script>{script()}</script>" if controls else "")
+        + (f"<script>{script()}</script>" if controls or notes else "")
         + "</figure>"
+    )
+
+
+def _notes(notes: Mapping[str, str]) -> str:
+    """The line that tells of the box a reader points to; all it may say stands here once."""
+    if not notes:
+        return ""
+    data = escape(json.dumps(notes, ensure_ascii=False))
+    return (
+        f'<p class="lens-note" aria-live="polite" data-notes="{data}">'
+        "Tap an operation for PyTorch’s own formula.</p>"
     )
 
 

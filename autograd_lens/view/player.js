@@ -96,6 +96,27 @@
     f.querySelector(".lens-stage").focus({preventScroll: true});
     return true;
   };
+  /* A box with a note tells it under the picture, when it is pointed to, tapped or has the focus. */
+  const noted = e => figureOf(e) && e.target.closest(".noted");
+  const tell = e => {
+    const box = noted(e), line = box && figureOf(e).querySelector(".lens-note");
+    /* A page that scrolls by the keyboard moves other boxes under the pointer. */
+    const held = d.activeElement.matches(".noted:focus-visible") && d.activeElement !== box;
+    if (!line || e.type === "pointerover" && held) return;
+    const title = box.querySelector("text").textContent, words = JSON.parse(line.dataset.notes)[title];
+    if (words) line.textContent = `${title} in PyTorch: ${words}`;
+  };
+  for (const kind of ["pointerover", "focusin", "click"]) d.addEventListener(kind, tell);
+  /* One box is a stop of the Tab key; the arrows lead to the others. */
+  const BY = {ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1};
+  d.addEventListener("keydown", e => {
+    const box = BY[e.key] && noted(e);
+    if (!box) return;
+    const all = [...figureOf(e).querySelectorAll(".lens-stage .noted")];
+    const next = all[all.indexOf(box) + BY[e.key]];
+    e.preventDefault();
+    if (next) next.focus();
+  });
   d.addEventListener("keydown", e => {
     if ((e.key === "Enter" || e.key === " ") && open(e)) e.preventDefault();
   });

@@ -237,7 +237,7 @@ def test_elements_beyond_the_end_have_a_question_mark_for_a_value():
 
 @dot
 def test_the_picture_says_where_a_storage_begins_and_how_a_tensor_is_read():
-    memory = np.arange(4.0, dtype=np.float32)
+    memory = np.arange(5.0, 9.0, dtype=np.float32)
     svg = picture(
         lens.storage_layout(
             torch.from_numpy(memory), torch.from_numpy(memory[1:]), torch.tensor([1j]).conj()
@@ -348,6 +348,22 @@ def test_every_index_and_every_cell_of_a_small_tensor_is_drawn():
         assert texts[f"@{4 * i + j}"] >= 1 and texts[str(10 + 4 * i + j)] >= 1  # in the grid
     assert texts["·"] == 3  # the cells of x[:, 0], which the second tensor does not read
     assert elements(svg) == {"node0": {"storage"}, "node1": {"grid"}, "node2": {"grid"}}
+
+
+@dot
+def test_where_all_values_are_their_places_each_is_said_once():
+    def texts(tensor):
+        found = re.findall(r"<text[^>]*>([^<]*)</text>", picture(lens.storage_layout(tensor)))
+        return Counter(map(unescape, found))
+
+    alike = texts(torch.arange(6.0).reshape(2, 3))
+    assert not [text for text in alike if "@" in text]
+    assert any("values = places" in text for text in alike)
+    other = torch.arange(6.0)
+    other[2] = 7
+    differing = texts(other)
+    assert differing["@2"] == differing["7"] == differing["@3"] == 1
+    assert not any("values" in text for text in differing)
 
 
 @dot

@@ -1,0 +1,234 @@
+"""What stands in the boxes of a graph's picture, whether it fits, and what a box tells."""
+
+import re
+from html import unescape
+
+import pytest
+import torch
+from independent import inline_svgs
+
+import autograd_lens as lens
+from autograd_lens.graphs.formulas import formula
+from autograd_lens.view.graph_facts import facts, saved_brief
+from tools.browsing import serve
+from tools.look import measure, stage
+
+dot = pytest.mark.needs("dot")
+FONTS = ("Arial, 'Liberation Sans', Helvetica", "'DejaVu Sans', Verdana", "'DejaVu Serif', Georgia")
+
+# At the right of every text in a box, up to the border of the smallest box around it.
+FREE = """() => [...document.querySelectorAll('.lens-stage [data-lens^=node] text')].map(text => {
+  const t = text.getBoundingClientRect(), middle = (t.top + t.bottom) / 2;
+  const around = [...text.closest('g').querySelectorAll('path, polygon')]
+    .map(shape => shape.getBoundingClientRect())
+    .filter(b => b.left <= t.left && t.left < b.right && b.top <= middle && middle <= b.bottom);
+  const scale = text.getScreenCTM().a * 3 / 4;
+  return [text.textContent, (Math.min(...around.map(b => b.right)) - t.right) / scale];
+})"""
+
+
+def mlp():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.ReLU(), torch.nn.Linear(4, 2))
+    loss = torch.nn.functional.cross_entropy(
+        model(torch.randn(5, 3)), torch.tensor([0, 1, 1, 0, 1])
+    )
+    return lens.record_backward(loss, model)
+
+
+def long_names():
+    a, b = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5, requires_grad=True)
+    h = a @ b
+    names = {"encoder.layers.11.self_attention.MWMWMWMW.weight": a, "decoder.norm2.weight": b}
+    return lens.graph(h.softmax(1).log().sum(), names | {"activation.of.layer.eleven": h})
+
+
+def opaque():
+    base = torch.ones(4, requires_grad=True) * 2
+    base[1:3].mul_(3)
+    weights = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    scaled = torch._foreach_mul(weights, 2.0)
+    return lens.graph([base.exp().sum(), scaled[0].sum()], {"layers.11.norm2.weight": weights[0]})
+
+
+def hooks():
+    w = torch.ones(3, requires_grad=True)
+    w.register_hook(lambda gradient: gradient)
+    w.register_post_accumulate_grad_hook(lambda parameter: None)
+    h = w.sigmoid()
+    h.retain_grad()
+    return lens.graph((h * w).tanh().pow(3).sum(), {"w": w, "h": h})
+
+
+def large():
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 3, enable_nested_tensor=False)
+    return lens.graph(model(torch.randn(1, 4, 8)).sum(), model)
+
+
+def changed():
+    x = torch.ones(2, requires_grad=True)
+    h = x.exp()
+    y = (h * h).sum()
+    h.add_(1)
+    return lens.graph(y, {"x": x, "h": h})
+
+
+@pytest.fixture
+def opened(browsing, tmp_path):
+    """A function that opens a view as a page."""
+    before = len(browsing.contexts)
+    with serve(tmp_path) as address:
+
+        def open_page(view, **options):
+            view.save(tmp_path / "view.html")
+            page, journal = browsing.open(address, "view.html", **options)
+            assert not journal.problems
+            return page
+
+        yield open_page
+        browsing.close_pages(before)
+
+
+@dot
+@pytest.mark.parametrize("make", [mlp, long_names, opaque, hooks, large, changed])
+def test_every_text_fits_into_its_box_in_any_font(opened, make):
+    page = opened(make(), width=1200)
+    stage.prepare(page)
+    for font in FONTS:
+        page.add_style_tag(content=f".lens-stage svg text {{ font-family: {font} !important }}")
+        for show in stage.show_first, stage.show_last:
+            show(page)
+            free = page.evaluate(FREE)
+            assert free
+            tight = [(text, room) for text, room in free if room < 8]
+            assert not tight, (font, tight)
+        kinds = ("text-leaves-box", "text-leaves-picture", "texts-overlap")
+        problems = measure.measure_figures(page, "view", None)
+        assert not [problem for problem in problems if problem.kind in kinds]
+
+
+@dot
+def test_a_box_tells_pytorchs_formula_when_pointed_to_tapped_or_reached(opened):
+    page = opened(mlp(), width=390)
+    line = page.locator(".lens-note")
+    assert "Tap an operation" in line.inner_text()
+    page.locator(".lens-stage .noted", has_text="ReluBackward0").click()
+    assert (
+        line.inner_text() == "ReluBackward0 in PyTorch: self: threshold_backward(grad, result, 0)"
+    )
+    page.locator(".lens-stage .noted", has_text="LogSoftmaxBackward0").hover()
+    assert "_log_softmax_backward_data(grad, result, dim" in line.inner_text()
+    page.get_by_role("button", name="next").click()  # the note outlives the frame
+    assert "_log_softmax_backward_data(grad, result, dim" in line.inner_text()
+    first = page.locator(".lens-stage .noted[tabindex='0']")
+    first.focus()
+    assert line.inner_text().startswith("NllLossBackward0 in PyTorch: self: nll_loss_backward")
+    page.keyboard.press("ArrowDown")
+    assert line.inner_text().startswith("LogSoftmaxBackward0 in PyTorch")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")  # no box is above the first
+    assert line.inner_text().startswith("NllLossBackward0 in PyTorch")
+    page.locator(".lens-stage .noted", has_text="ReluBackward0").hover()
+    assert line.inner_text().startswith("NllLossBackward0"), "a ring is around that one"
+    assert line.get_attribute("aria-live") == "polite"
+
+
+@dot
+def test_a_film_says_pytorchs_formulas_once():
+    html = unescape(mlp()._repr_mimebundle_()["text/html"])
+    assert html.count("mm_mat1_backward(grad, mat2, alpha)") == 1
+    for svg in inline_svgs(html):
+        assert "backward(" not in svg
+
+
+@dot
+def test_without_scripts_no_line_promises_anything(opened):
+    page = opened(mlp(), width=390, script=False)
+    assert not page.locator(".lens-note").is_visible()
+
+
+@dot
+def test_a_still_graph_tells_too_and_so_does_each_frame_of_an_explorer(opened):
+    def draw(power):
+        w = torch.ones(2, requires_grad=True)
+        return lens.graph(w**power if power > 1 else w.sin(), {"w": w})
+
+    page = opened(lens.explore(draw, power=[1, 2]), width=860)
+    line = page.locator(".lens-note")
+    page.locator(".lens-stage .noted").click()
+    assert line.inner_text() == "SinBackward0 in PyTorch: self: grad * self.cos().conj()"
+    page.get_by_role("button", name="2", exact=True).click()
+    page.locator(".lens-stage .noted").click()
+    assert "pow_backward(grad, self, exponent)" in line.inner_text()
+    page = opened(draw(1), width=860)
+    page.locator(".lens-stage .noted").click()
+    assert "grad * self.cos().conj()" in page.locator(".lens-note").inner_text()
+
+
+def lines(graph, node):
+    """What stands in the box of a node, below its name."""
+    return [fact.brief for fact in facts(graph, graph.nodes[node], True) if fact.brief]
+
+
+def test_the_lines_of_a_box():
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = torch.sub(x * x, x.exp(), alpha=2)
+    graph = lens.graph(y, {"x": x})
+    by_name = {node.name: lines(graph, node.index) for node in graph.nodes}
+    assert by_name["SubBackward0"] == ["output (3,)", "self: grad", "other: −2 · grad"]
+    assert by_name["ExpBackward0"] == ["grad · result", "result → (3,), 12 B"]
+    assert by_name["MulBackward0"] == [
+        "self: grad · other",
+        "other: grad · self",
+        "other → x, (3,), 12 B",
+        "self → x, (3,), 12 B",
+    ]
+    assert lines(lens.graph(x + x), 0) == ["output (3,)", "self, other: grad"]
+    assert lines(lens.graph(x**3, {"x": x}), 0) == [
+        "output (3,)",
+        "grad · n · selfⁿ⁻¹, n = 3",
+        "self → x, (3,), 12 B",
+    ]
+
+
+def test_values_that_a_node_keeps_stand_in_the_form_or_after_it():
+    x = torch.ones(4, 6, requires_grad=True)
+    part = lens.graph(x[1:].softmax(1))
+    assert lines(part, 0)[1:] == [
+        "result · (grad − Σ result · grad)",
+        "dim = 1",
+        "result → (3, 6), 72 B",
+    ]
+    assert lines(part, 1) == ["grad at [1::1], else 0", "dim = 0"]
+    frozen = lens.graph(torch.add(x, torch.ones(6), alpha=3))
+    assert lines(frozen, 0) == ["output (4, 6)", "self: grad"]
+    assert "alpha = 3" in str(frozen)
+
+
+def test_where_there_is_no_form_a_box_has_the_name_alone():
+    x = torch.ones(2, requires_grad=True)
+    graph = lens.graph(x.norm(), {"x": x})
+    assert formula(graph.nodes[0].name)
+    assert not [line for line in lines(graph, 0) if "backward" in line or line.startswith("self:")]
+    assert "linalg_vector_norm_backward" in str(graph)
+
+
+def test_no_box_holds_cpp():
+    for make in long_names, opaque, hooks, large, changed:
+        graph = make()
+        for node in graph.nodes:
+            for line in lines(graph, node.index):
+                assert not re.search(r"backward\(|::|->|\.conj\(", line), line
+
+
+def test_a_version_stands_in_a_box_where_something_was_written():
+    graph = changed()
+    saved = {s.field: saved_brief(graph, s) for node in graph.nodes for s in node.saved}
+    assert saved["self"] == "self → h, (2,), 8 B, saved at 0, now 1"
+    written = (torch.ones(2, requires_grad=True) * 1).add_(1)
+    graph = lens.graph(written.sin())
+    assert saved_brief(graph, graph.nodes[0].saved[0]) == "self → (2,), 8 B, version 1"
+    graph = lens.graph((torch.ones(2, requires_grad=True) * 1).sin())
+    assert saved_brief(graph, graph.nodes[0].saved[0]) == "self → (2,), 8 B"
