@@ -24,7 +24,7 @@
       f.querySelector("." + part.className).replaceChildren(...part.cloneNode(true).childNodes);
     };
     const stage = f.querySelector(".lens-stage");
-    const now = stage.querySelector(".now");
+    const now = [...stage.querySelectorAll(".now")].find(e => e.getClientRects().length);
     if (now && stage.scrollWidth > stage.clientWidth) {
       const a = now.getBoundingClientRect(), b = stage.getBoundingClientRect();
       stage.scrollLeft += Math.min(0, a.left - b.left - 8) + Math.max(0, a.right - b.right + 8);

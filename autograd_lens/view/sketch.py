@@ -15,6 +15,7 @@ from typing import Any
 from ..printable import printable
 from .figure import Picture
 from .theme import FONT, light
+from .traces import Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,23 @@ def _share(character: str) -> float:
     return 0.64 if character.islower() or character.isdigit() else 0.84
 
 
-Mark = Area | Stroke | Words | Spot
+def wrapped(text: str, room: float, size: float = 9.0) -> list[str]:
+    """The lines of a text in a ``room`` of this many points. A word that is too long is broken."""
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".strip()
+        if width_of(joined, size) <= room:
+            lines[-1] = joined
+            continue
+        lines += [""] * bool(lines[-1])
+        for character in word:
+            if lines[-1] and width_of(lines[-1] + character, size) > room:
+                lines.append("")
+            lines[-1] += character
+    return lines
+
+
+Mark = Area | Stroke | Words | Spot | Trace
 
 
 @dataclass(frozen=True)
@@ -105,6 +122,7 @@ class Sketch(Picture):
 
     size: tuple[float, float]
     marks: tuple[Mark, ...]
+    wide: Sketch | None = None
 
     def svg(self) -> str:
         """Write the marks. This needs no program."""
@@ -132,6 +150,8 @@ class Sketch(Picture):
 
 
 def _written(mark: Mark) -> str:
+    if isinstance(mark, Trace):
+        return mark.written()
     if isinstance(mark, Area):
         (x, y), *rest = mark.points
         path = f"M{x:.1f} {y:.1f}" + "".join(f"L{a:.1f} {b:.1f}" for a, b in rest)
@@ -163,7 +183,9 @@ def _written(mark: Mark) -> str:
 
 
 def _paint(axes: Any, mark: Mark) -> None:
-    if isinstance(mark, Area):
+    if isinstance(mark, Trace):
+        mark.paint(axes)
+    elif isinstance(mark, Area):
         axes.fill(*zip(*mark.points, strict=True), facecolor=light(mark.fill),
                   edgecolor=light(mark.edge), linewidth=1)  # fmt: skip
     elif isinstance(mark, Stroke):
