@@ -14,8 +14,11 @@ from dataclasses import dataclass
 UNITS = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "B"))
 """Decimal units of bytes, the largest first."""
 
-PLAIN = (1e-3, 1e6)
-"""Numbers between these are written out; if an axis has others, all of it has powers of ten."""
+PLAIN, PLAIN_POWERS = (1e-3, 1e6), (1e-3, 1e5)
+"""Numbers between these are written out, on an even and on a logarithmic axis.
+
+If an axis has others, all of its labels are powers of ten.
+"""
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,8 @@ def _evenly(low: float, high: float, most: int, least: float) -> list[float]:
 
 def _numbers(values: Sequence[float], log: bool) -> list[str]:
     sizes = [abs(value) for value in values if value]
-    if PLAIN[0] <= (min if log else max)(sizes) and max(sizes) <= PLAIN[1]:
+    least, most = PLAIN_POWERS if log else PLAIN
+    if least <= (min if log else max)(sizes) and max(sizes) <= most:
         return [_plain(value) for value in values]
     powers = [math.floor(math.log10(size) + 1e-9) for size in sizes]
     if log:

@@ -27,8 +27,8 @@ class Layout:
         height: of the axes.
         letters: size of the text.
         left: the least room for the labels of the vertical axis.
-        names: the most room for the names of lines at the right.
-        broken: lines of text that such a name may take before it gets more room.
+        unbroken: the most room at the right for names of lines that are one line of text each.
+        names: the most room for names in several lines of text.
         apart: the least distance of ticks on the vertical axis.
     """
 
@@ -36,13 +36,13 @@ class Layout:
     height: float
     letters: float
     left: float
+    unbroken: float
     names: float
-    broken: int
     apart: float
 
 
-NARROW = Layout(width=252, height=165, letters=9, left=30, names=96, broken=2, apart=26)
-WIDE = Layout(width=600, height=255, letters=10, left=42, names=168, broken=1, apart=32)
+NARROW = Layout(width=252, height=165, letters=9, left=30, names=96, unbroken=72, apart=26)
+WIDE = Layout(width=600, height=255, letters=10, left=42, names=168, unbroken=168, apart=32)
 
 EDGE = 7.0
 """Room for half a marker at the ends of the axes."""
@@ -72,7 +72,7 @@ def _laid_out(chart: Chart, drawing: ChartDrawing, layout: Layout) -> Sketch:
     names = [line.label for line in chart.lines]
     if names == [chart.y]:  # the title of the axis says it
         names = []
-    beside = end_labels(names, layout.names, layout.height, size, layout.broken)
+    beside = end_labels(names, layout.unbroken, layout.names, layout.height, size)
     marks, top = legend(names, layout.width, size) if not beside else ([], 0.0)
     title = wrapped(chart.y, layout.width - 4, size)
     top += len(title) * size * LEADING + 3

@@ -45,34 +45,37 @@ class EndLabels:
     def marks(self, x: float, ends: Sequence[Point], top: float, bottom: float) -> list[Mark]:
         """The names, right of ``x`` and near the ``ends`` of their lines; no two overlap.
 
-        What leads to a name that is not beside its end also has the line's marker.
+        Where one is not beside its end, each has the marker of its line.
         """
         marks: list[Mark] = []
         places = spread([y for _, y in ends], self.heights(), top, bottom)
+        beside = all(
+            x - end[0] < 1 and abs(y - end[1]) < self.size / 2
+            for y, end in zip(places, ends, strict=True)
+        )
         for place, (y, lines, end) in enumerate(zip(places, self.lines, ends, strict=True)):
-            near, key = x - end[0] < 1, (x + KEY - 6, y)
-            strokes = (Stroked((end, key), 0.9),) if near else ()
-            far = not near or abs(y - end[1]) > self.size / 2
-            markers = (Marker(key, 2.6),) if far else ()
+            key = (x + KEY - 6, y)
+            strokes = (Stroked((end, key), 0.9),) if x - end[0] < 1 else ()
+            markers = () if beside else (Marker(key, 2.6),)
             marks.append(Trace("", replace(LOOKS[place], dashes=()), strokes, markers))
             marks += words((x + KEY, y), lines, self.size)
         return marks
 
 
 def end_labels(
-    names: Sequence[str], most: float, height: float, size: float, broken: int
+    names: Sequence[str], unbroken: float, most: float, height: float, size: float
 ) -> EndLabels | None:
     """The names beside the ends of lines, or None if they have no room there.
 
     Args:
         names: one for each line.
-        most: the width that they may take.
+        unbroken: the width that they may take if each is one line of text.
+        most: the width that they may take at all.
         height: the height that they may take.
         size: the size of their text.
-        broken: lines of text that a name may take, before all names get more width.
     """
-    for most_lines in range(broken, MOST_LINES_OF_A_NAME + 1) if names else ():
-        for steps in range(1, int(most / STEP) + 1):
+    for most_lines in range(1, MOST_LINES_OF_A_NAME + 1) if names else ():
+        for steps in range(1, int((unbroken if most_lines == 1 else most) / STEP) + 1):
             room = steps * STEP - KEY - 2
             if any(width_of(word, size) > room for name in names for word in name.split()):
                 continue
