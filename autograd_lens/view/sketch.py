@@ -97,6 +97,15 @@ def _share(character: str) -> float:
     return 0.64 if character.islower() or character.isdigit() else 0.84
 
 
+def cut(text: str, room: float, size: float = 9.0) -> str:
+    """As much of a text as has a ``room`` of this many points, with an ellipsis if that is less."""
+    if width_of(text, size) <= room:
+        return text
+    while text and width_of(text + "…", size) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
 def wrapped(text: str, room: float, size: float = 9.0) -> list[str]:
     """The lines of a text in a ``room`` of this many points. A word that is too long is broken."""
     lines = [""]
