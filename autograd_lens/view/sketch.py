@@ -15,7 +15,7 @@ from typing import Any
 from ..printable import printable
 from .figure import Picture
 from .theme import FONT, light
-from .traces import Trace
+from .traces import Trace, path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +162,11 @@ def _written(mark: Mark) -> str:
     if isinstance(mark, Trace):
         return mark.written()
     if isinstance(mark, Area):
-        (x, y), *rest = mark.points
-        path = f"M{x:.1f} {y:.1f}" + "".join(f"L{a:.1f} {b:.1f}" for a, b in rest)
         named = f' data-lens="{mark.name}" class="{mark.name}"' if mark.name else ""
-        return f'<path{named} d="{path}z" fill="{light(mark.fill)}" stroke="{light(mark.edge)}"/>'
+        return (
+            f'<path{named} d="{path_of(mark.points)}z" fill="{light(mark.fill)}" '
+            f'stroke="{light(mark.edge)}"/>'
+        )
     if isinstance(mark, Stroke):
         dashes = ' stroke-dasharray="3 2"' * mark.dashed
         (x1, y1), (x2, y2) = mark.start, mark.end

@@ -6,6 +6,7 @@ Its colour, the shape of its markers and its dashes each tell it from the others
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -86,10 +87,10 @@ class Trace:
         dashes = f' stroke-dasharray="{dashes}"' if dashes else ""
         parts = [f'<g data-lens="{self.name}" class="line">'] if self.name else ["<g>"]
         for stroke in self.strokes:
-            path = "L".join(f"{x:.1f} {y:.1f}" for x, y in stroke.points)
+            path = path_of(stroke.points)
             for width, role, gaps in self._layers(stroke, dashes):
                 parts.append(
-                    f'<path d="M{path}" fill="none" stroke="{light(role)}" '
+                    f'<path d="{path}" fill="none" stroke="{light(role)}" '
                     f'stroke-width="{width:g}" stroke-linejoin="round"{gaps}/>'
                 )
         if self.markers:
@@ -125,8 +126,30 @@ def _written(marker: Marker, shape: str) -> str:
     title = f"<title>{escape(printable(marker.title))}</title>" if marker.title else ""
     if corners is None:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{marker.radius:.3g}">{title}</circle>'
-    path = "L".join(f"{a * marker.radius:.1f} {b * marker.radius:.1f}" for a, b in corners)
-    return f'<path transform="translate({x:.1f} {y:.1f})" d="M{path}z">{title}</path>'
+    path = path_of([(a * marker.radius, b * marker.radius) for a, b in corners])
+    return f'<path transform="translate({x:.1f} {y:.1f})" d="{path}z">{title}</path>'
+
+
+def path_of(points: Sequence[Point]) -> str:
+    """The path through ``points``, to a tenth of a point.
+
+    Each place is written as its distance from the one before. That is half as long, so that the
+    frames of a film are short enough for ``gzip`` to see that the last one was almost the same.
+    """
+    (x, y), *rest = [(round(10 * x), round(10 * y)) for x, y in points]
+    parts = [f"M{_tenths(x)} {_tenths(y)}"]
+    for a, b in rest:
+        across, down = _tenths(a - x), _tenths(b - y)
+        if a == x or b == y:
+            parts.append(f"h{across}" if a != x else f"v{down}" if b != y else "")
+        else:
+            parts.append(f"l{across}{'' if down.startswith('-') else ' '}{down}")
+        x, y = a, b
+    return "".join(parts)
+
+
+def _tenths(number: int) -> str:
+    return f"{number / 10:g}"
 
 
 def _circle() -> list[Point]:
