@@ -65,7 +65,8 @@ class Axis:
             return [2.0**power for power in powers[:: -(-len(powers) // most)]]
         tens = range(math.ceil(low - 1e-9), math.floor(high + 1e-9) + 1)
         if len(tens) >= 3:
-            return [10.0**power for power in tens[:: -(-len(tens) // most)]]
+            apart = -(-len(tens) // most)
+            return [10.0**power for power in tens if power % apart == 0]
         for parts in ((1, 2, 5), (1, 2, 3, 4, 5, 6, 7, 8, 9)):
             values = [
                 part * 10.0**power

@@ -57,6 +57,10 @@ RADIUS, LARGER = 2.9, 2.2
 """Radius of a marker, and how much larger it is for each later one at its place."""
 
 
+DOT = 0.6
+"""Radius of a marker where points are dense: it lies within its line."""
+
+
 @lru_cache(maxsize=64)
 def picture(chart: Chart, drawing: ChartDrawing) -> Sketch:
     """Draw ``chart``; the result offers the layout for a desk as ``wide``.
@@ -165,7 +169,7 @@ class _Axes:
         pieces = [self._pieces(line) for line in lines]
         points = [[place for piece in line for place in piece] for line in pieces]
         most = max(len(line.points) for line in lines)
-        radius = max(1.0, min(RADIUS, (self.right - self.left) / most * 0.4))
+        radius = max(DOT, min(RADIUS, (self.right - self.left) / most * 0.4))
         made = []
         for place, line in enumerate(lines):
             later = slice(place + 1, None)

@@ -204,6 +204,15 @@ def test_a_stroke_below_another_is_hollow():
     assert widths[0] - widths[1] == pytest.approx(2.2), "an edge at either side"
 
 
+def test_markers_of_many_points_do_not_thicken_their_line():
+    dense = {"a": (range(1000), [math.sin(k / 50) for k in range(1000)])}
+    for picture in layouts(chart(dense)):
+        (trace,) = traces(picture)
+        assert len(trace.markers) == 1000
+        widest = max(2 * marker.radius for marker in trace.markers) + trace.edge()
+        assert widest <= min(stroke.width for stroke in trace.strokes)
+
+
 def test_no_two_lines_look_alike_without_colour():
     shapes = [look.shape for look in LOOKS]
     assert len(set(shapes)) == len({look.dashes for look in LOOKS}) == len(LOOKS)
@@ -296,6 +305,7 @@ def labels(axis, most=6):
         ([1, 1e6], {}, ["10⁰", "10¹", "10²", "10³", "10⁴", "10⁵", "10⁶"]),
         ([1e-4, 1e-1], {}, ["10⁻⁴", "10⁻³", "10⁻²", "10⁻¹"]),
         ([1, 1000], {}, ["1", "10", "100", "1,000"]),
+        ([1e-17, 1e-1], {}, ["10⁻¹⁶", "10⁻¹⁴", "10⁻¹²", "10⁻¹⁰", "10⁻⁸"]),
         ([60, 180], {}, ["60", "70", "80", "90", "100"]),
         ([1, 30], {}, ["1", "2", "5", "10", "20"]),
         ([1, 4, 256], {}, ["1", "2", "4", "8", "16", "32", "64", "128", "256"]),
