@@ -92,6 +92,8 @@ def _share(character: str) -> float:
     """The width of a character as a share of the size of its font."""
     if character in " .,:;'|!ijlI()[]{}":
         return 0.4
+    if character in "⁰¹²³⁴⁵⁶⁷⁸⁹⁻":
+        return 0.75
     if character in "mwMW@%" or not character.isascii():
         return 1.0
     return 0.64 if character.islower() or character.isdigit() else 0.84

@@ -94,7 +94,9 @@ class Trace:
                     f'stroke-width="{width:g}" stroke-linejoin="round"{gaps}/>'
                 )
         if self.markers:
-            paint = f'fill="{light("paper")}" stroke="{colour}" stroke-width="{self.edge():.3g}"'
+            paint = (
+                f'fill="{light(self.inside())}" stroke="{colour}" stroke-width="{self.edge():.3g}"'
+            )
             markers = "".join(_written(marker, self.look.shape) for marker in self.markers)
             parts.append(f"<g {paint}>{markers}</g>")
         return "".join(parts) + "</g>"
@@ -111,12 +113,16 @@ class Trace:
         for marker in self.markers:
             (x, y), corners = marker.at, SHAPES.get(self.look.shape) or _circle()
             places = [(x + marker.radius * a, y + marker.radius * b) for a, b in corners]
-            axes.fill(*zip(*places, strict=True), facecolor=light("paper"), linewidth=self.edge(),
-                      edgecolor=light(self.look.role), zorder=2)  # fmt: skip
+            axes.fill(*zip(*places, strict=True), facecolor=light(self.inside()), zorder=2,
+                      edgecolor=light(self.look.role), linewidth=self.edge())  # fmt: skip
 
     def edge(self) -> float:
         """Width of the edges of its markers. Where points are dense, markers are small dots."""
         return min(EDGE, min(marker.radius for marker in self.markers) / 2)
+
+    def inside(self) -> str:
+        """Role of the inside of its markers: small dots are filled, or a line would have holes."""
+        return "paper" if self.edge() > 0.8 else self.look.role
 
     def _layers(self, stroke: Stroked, dashes: Any) -> list[tuple[float, str, Any]]:
         """Width, role and dashes of what makes a stroke: a wide one is hollow, as a marker is."""

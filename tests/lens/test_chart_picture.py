@@ -141,7 +141,13 @@ def test_a_wrapped_text_keeps_every_letter_and_its_room(text):
 @pytest.mark.parametrize("family", ["DejaVu Sans", "DejaVu Serif", "STIXGeneral"])
 def test_names_have_room_in_three_fonts(family):
     """The first two are wider than those of most pages; Matplotlib brings them along."""
-    for name in [*(f"layer {k}" for k in range(3)), "graph of its gradient", "Adam", "10⁻³"]:
+    for name in [
+        *(f"layer {k}" for k in range(3)),
+        "graph of its gradient",
+        "Adam",
+        "10⁻³",
+        "10⁻¹⁶",
+    ]:
         drawn = TextPath((0, 0), name, size=9, prop=FontProperties(family=family))
         assert drawn.get_extents().width <= width_of(name, 9), name
 
@@ -211,6 +217,8 @@ def test_markers_of_many_points_do_not_thicken_their_line():
         assert len(trace.markers) == 1000
         widest = max(2 * marker.radius for marker in trace.markers) + trace.edge()
         assert widest <= min(stroke.width for stroke in trace.strokes)
+        assert trace.inside() == "series-1", "a dot makes no hole in it"
+        assert traces(layouts(CHARTS["one"])[0])[0].inside() == "paper"
 
 
 def test_no_two_lines_look_alike_without_colour():
