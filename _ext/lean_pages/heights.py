@@ -65,7 +65,7 @@ class Sections(HTMLParser):
         if tag == "section" and self.open.count("section") == 2:
             line, column = self.getpos()
             self.found.append((self.lines[line - 1] + column, 0.0))
-        elif tag in UNSEEN:
+        elif tag in UNSEEN or "lens-wide" in kinds:  # a phone shows the narrow layout
             self.unseen = len(self.open)
         elif tag == "figure":
             self._add(FIGURE)

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-from ..charts import MOST_LINES, Chart, ChartDrawing, Line
+from ..charts import MOST_LINES, Chart, Line
+from .chart_picture import picture
 from .figure import Figure, Frame
-from .plot import Plot, label_ticks
 from .tables import text_table
-from .text import short_name, short_title
-from .theme import light
+from .text import number, short_name, short_title
+from .traces import LOOKS
 
-# Colour and marker of each line. A colour never stands alone.
-LOOKS = (
-    ("forward", "o"),
-    ("gradient", "s"),
-    ("saved", "^"),
-    ("parameter", "D"),
-    ("done", "v"),
-    ("muted", "P"),
-)
 assert len(LOOKS) == MOST_LINES
 
 WIDE = 50
 """Characters that fit over the axes, and below them."""
 
 HIGH = 40
-"""Characters that fit beside the axes."""
+"""Characters of the title of the vertical axis."""
 
 LOGARITHMIC = {
     "": "",
@@ -43,7 +32,7 @@ def figure(chart: Chart) -> Figure:
     chart = _with_short_names(chart)
     return Figure(
         chart.title,
-        lambda: Frame(table(chart), lambda: ChartPlot(chart, chart.drawing), caption=words(chart)),
+        lambda: Frame(table(chart), lambda: picture(chart, chart.drawing), caption=words(chart)),
     )
 
 
@@ -79,64 +68,3 @@ def table(chart: Chart) -> str:
             rows.append([number(x, 6), *ys])
     head = f"{chart.y}:" if len(chart.lines) > 1 or chart.lines[0].label != chart.y else ""
     return "\n".join([head] * bool(head) + [text_table(rows, range(len(rows[0])))])
-
-
-def number(value: float, digits: int) -> str:
-    """A whole number in full, another one with so many significant digits, NaN as ``nan``."""
-    if math.isfinite(value) and value == round(value) and abs(value) < 1e15:
-        return str(round(value))
-    return f"{value:.{digits}g}"
-
-
-@dataclass(frozen=True)
-class ChartPlot(Plot):
-    """The lines of a chart over their axes.
-
-    Charts are equal even if they are drawn differently, so the picture compares ``drawing`` too.
-    """
-
-    chart: Chart
-    drawing: ChartDrawing
-
-    def paint(self, axes: Any) -> None:
-        """Draw the grid, the lines and their markers. Several lines also get a legend."""
-        chart, drawing = self.chart, self.drawing
-        for name in drawing.log:
-            getattr(axes, f"set_{name}scale")("log")
-        axes.tick_params(which="both", length=0)
-        for place, (line, (role, marker)) in enumerate(zip(chart.lines, LOOKS, strict=False)):
-            axes.plot(
-                *zip(*line.points, strict=True),
-                color=light(role),
-                marker=marker,
-                label=line.label,
-                gid=f"line-{place}",
-                clip_on=False,
-            )
-        axes.set(xlabel=chart.x, ylabel=chart.y, xlim=drawing.x_range, ylim=drawing.y_range)
-        for name, axis in ("x", axes.xaxis), ("y", axes.yaxis):
-            label_ticks(axis, name in drawing.log)
-        if len(chart.lines) > 1:
-            # The legend stands above the axes, where it never covers a line.
-            longest = max(len(line.label) for line in chart.lines)
-            columns = max(1, min(3, WIDE // (longest + 6)))
-            axes.figure.legend(
-                handles=axes.lines,
-                labels=[line.get_label() for line in axes.lines],  # also one like "_a"
-                loc="outside upper center",
-                ncols=columns,
-                frameon=False,
-                borderpad=0,
-            )
-
-    def points(self) -> dict[str, list[str]]:
-        """For each line, the label and the place of every marker."""
-        digits = self.drawing.digits
-        return {
-            f"line-{place}": [
-                f"{line.label}: {number(x, 6)}, {number(y, digits)}"
-                for x, y in line.points
-                if y == y
-            ]
-            for place, line in enumerate(self.chart.lines)
-        }

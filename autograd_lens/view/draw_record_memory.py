@@ -9,7 +9,7 @@ from .figure import Choice, Figure, Frame, Meter
 from .lanes import nearest
 from .memory_picture import LISTED, Curve, Ruler, curve, picture
 from .memory_text import block_words, lines, table, text
-from .text import clip, short_bytes
+from .text import short_bytes
 
 FRAMES = 48
 """Number of moments on a page: about as many as a slider on a phone can tell apart."""
@@ -95,7 +95,7 @@ class _Film:
                 self.place(moment),
                 bars,
                 tuple(
-                    (block.role, clip(f"{short_bytes(block.bytes)}  {block_words(block)}", 46))
+                    (block.role, f"{short_bytes(block.bytes)}  {block_words(block)}")
                     for block in live[:LISTED]
                 ),
             ),

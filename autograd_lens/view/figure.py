@@ -23,7 +23,13 @@ class ProgramMissing(RuntimeError):
 
 
 class Picture(ABC):
-    """Something that can be drawn. A new way of drawing is a new subclass."""
+    """Something that can be drawn. A new way of drawing is a new subclass.
+
+    A subclass may have a field ``wide``: the same facts as a picture of the same class, laid out
+    for a stage of at least 660 pixels. Where that is None, one layout serves every width.
+    """
+
+    wide: Picture | None = None
 
     @abstractmethod
     def svg(self) -> str:

@@ -17,7 +17,8 @@ from math import prod
 from types import MappingProxyType
 
 from ..result import refuse_too_many
-from .figure import Choice, Figure, Frame, ProgramMissing
+from .canvas import Canvas, Stage, both, box_of
+from .figure import Choice, Figure, Frame, Picture, ProgramMissing
 from .theme import follow_theme, variables
 
 
@@ -34,8 +35,8 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     groups = [[frame] for frame in frames] if figure.variants else [frames]
     parts, advice = [], ""
     for group in groups:
-        pictures, advice, size = render_pictures(group)
-        parts += [frame_parts(frame, svg, size) for frame, svg in zip(group, pictures, strict=True)]
+        pictures, advice, room = render_pictures(group)
+        parts += [frame_parts(frame, svg, room) for frame, svg in zip(group, pictures, strict=True)]
     start = list(figure.grid()).index(figure.opening)
     body = shell(
         figure,
@@ -128,10 +129,10 @@ def _notes(notes: Mapping[str, str]) -> str:
     )
 
 
-def frame_parts(frame: Frame, svg: str, size: tuple[float, float]) -> dict[str, str]:
+def frame_parts(frame: Frame, svg: str, room: Stage) -> dict[str, str]:
     """The parts of a frame that change, by the class of the element that holds them.
 
-    A frame without a picture takes the room of the others' canvas, whose ``size`` this is.
+    A frame without a picture takes the ``room`` of the others' canvas.
     """
     meter = ""
     if frame.meter is not None:
@@ -143,9 +144,8 @@ def frame_parts(frame: Frame, svg: str, size: tuple[float, float]) -> dict[str, 
     stage = svg
     if frame.picture is None:  # nothing to draw: the text is the picture
         stage = f'<pre class="lens-text">{escape(frame.text)}</pre>'
-        if all(size):
-            room = f"aspect-ratio:{size[0]:.6g}/{size[1]:.6g};{_width(size)}"
-            stage = f'<div class="lens-instead">{stage}<div style="{room}"></div></div>'
+        if empty := room.room():
+            stage = f'<div class="lens-instead">{stage}{empty}</div>'
     said = []
     if frame.where:
         said.append(f"<b>{escape(frame.where)}{':' if frame.caption else ''}</b>")
@@ -166,68 +166,77 @@ def _wrapped(parts: list[dict[str, str]]) -> list[str]:
 
 
 def render_pictures(
-    frames: list[Frame], least: tuple[float, float] = (0.0, 0.0)
-) -> tuple[list[str], str, tuple[float, float]]:
+    frames: list[Frame], least: Stage | None = None
+) -> tuple[list[str], str, Stage]:
     """Draw frames on one canvas, which is at least ``least`` large.
 
-    Returns an inline SVG for every frame, advice if a program to draw them is missing, and the size
-    of the canvas.
+    Returns what stands on the stage for every frame, advice if a program to draw them is missing,
+    and the canvas. Where a picture offers a wide layout, both layouts stand there.
     """
-    svgs, advice = [""] * len(frames), ""
+    room = least or Stage()
+    pictures = [frame.picture for frame in frames]
+    svgs, advice = _drawn(pictures)
+    narrow = room.narrow.around(svgs)
+    if not any(picture and picture.wide for picture in pictures):
+        return _inlined(frames, pictures, svgs, narrow), advice, Stage(narrow, room.wide)
+    widely = [picture and (picture.wide or picture) for picture in pictures]
+    wide_svgs, advice = _drawn(widely)
+    wide = room.wide.around(wide_svgs)
+    stages = zip(
+        _inlined(frames, pictures, svgs, narrow, narrow.growth()),
+        _inlined(frames, widely, wide_svgs, wide, wide.growth()),
+        strict=True,
+    )
+    return [one and both(one, other) for one, other in stages], advice, Stage(narrow, wide)
+
+
+def _drawn(pictures: list[Picture | None]) -> tuple[list[str], str]:
+    """An SVG for each picture, and advice if a program to draw them is missing."""
+    svgs, advice = [""] * len(pictures), ""
     by_class: dict[type, list[int]] = {}
-    for number, frame in enumerate(frames):
-        if frame.picture is not None:
-            by_class.setdefault(type(frame.picture), []).append(number)
+    for number, picture in enumerate(pictures):
+        if picture is not None:
+            by_class.setdefault(type(picture), []).append(number)
     for kind, numbers in by_class.items():
         try:
-            drawn = kind.svgs([frames[number].picture for number in numbers])
+            drawn = kind.svgs([pictures[number] for number in numbers])
         except ProgramMissing as missing:
             advice = str(missing)
             continue
         for number, svg in zip(numbers, drawn, strict=True):
             svgs[number] = svg
-    size = _canvas(svgs, least)
+    return svgs, advice
+
+
+def _inlined(
+    frames: list[Frame],
+    pictures: list[Picture | None],
+    svgs: list[str],
+    canvas: Canvas,
+    most: float = 1.0,
+) -> list[str]:
     names = [frame.caption or frame.numbers or frame.where for frame in frames]
-    centred = [getattr(frame.picture, "centred", True) for frame in frames]
+    centred = [getattr(picture, "centred", True) for picture in pictures]
     each = zip(svgs, names, centred, strict=True)
-    inlined = [svg and inline(svg, name, size, middle) for svg, name, middle in each]
-    return inlined, advice, size
+    return [svg and inline(svg, name, canvas, middle, most) for svg, name, middle in each]
 
 
-_BOX = re.compile(r'viewBox="(-?[\d.]+) (-?[\d.]+) ([\d.]+) ([\d.]+)"')
+def inline(svg: str, name: str, canvas: Canvas, centred: bool = True, most: float = 1.0) -> str:
+    """An SVG for use in a page: themed, named, at the top of its canvas.
 
-
-def inline(svg: str, name: str, size: tuple[float, float], centred: bool = True) -> str:
-    """An SVG for use in a page: themed, named, on a canvas of ``size``, at the top.
-
-    It is drawn as large as it is, and down to three quarters of that where there is less room.
+    It is drawn as large as it is, or up to ``most`` times as large where there is room. Where there
+    is less, it shrinks as far as its text can be read: see :meth:`Canvas.style`.
     """
-    left, top, width, height = map(float, _BOX.search(svg).groups())
-    left -= (size[0] - width) / 2 if centred else 0
+    left, top, width, _ = box_of(svg)
+    left -= (canvas.width - width) / 2 if centred else 0
     role = "group" if 'role="button"' in svg else "img"  # an image hides the buttons in it
     opening = (
-        f'<svg viewBox="{left:.6g} {top:.6g} {size[0]:.6g} {size[1]:.6g}" role="{role}" '
-        f'aria-label="{escape(name or "picture")}" style="{_width(size)}"'
+        f'<svg viewBox="{left:.6g} {top:.6g} {canvas.width:.6g} {canvas.height:.6g}" '
+        f'role="{role}" aria-label="{escape(name or "picture")}" style="{canvas.style(most)}"'
     )
     # Sphinx marks the word that was searched for, and would measure a title as if it were drawn.
     svg = svg.replace("<title>", '<title class="nohighlight">')
     return follow_theme(opening + svg[svg.index(">") :])
-
-
-def _width(size: tuple[float, float]) -> str:
-    """The style of what is drawn on a canvas of ``size``."""
-    natural = size[0] * 4 / 3  # Graphviz and Matplotlib measure in points
-    least = min(natural, max(250, natural * 0.75))
-    return f"max-width:{natural:.0f}px;min-width:{least:.0f}px"
-
-
-def _canvas(svgs: list[str], least: tuple[float, float]) -> tuple[float, float]:
-    """Width and height that hold each of several SVGs: with one canvas, nothing jumps."""
-    boxes = [_BOX.search(svg) for svg in svgs if svg]
-    if not all(boxes):
-        raise ValueError("an SVG has no viewBox")
-    sizes = [least] + [(float(box[3]), float(box[4])) for box in boxes]
-    return max(width for width, _ in sizes), max(height for _, height in sizes)
 
 
 def _control(choice: Choice) -> str:

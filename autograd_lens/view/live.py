@@ -11,6 +11,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from .canvas import Stage
 from .figure import Choice, Figure, Frame
 from .html import frame_parts, render_pictures, shell
 
@@ -46,7 +47,7 @@ class _Drawing:
 
     def __init__(self, figure: Figure):
         self.figure = figure
-        self.canvas = (0.0, 0.0)
+        self.canvas = Stage()
 
     def __call__(self, chosen: dict[str, Any], as_text: bool) -> str:
         """The HTML of the frame for a choice, or of the error that it raised."""

@@ -1,4 +1,4 @@
-"""The picture of live memory: the curve by role, and below it what is alive at one moment.
+"""The picture of live memory: the curve by role, and what is alive at one moment.
 
 The horizontal axis counts events, not time. The width of a phase is proportional to the square root
 of its number of events. An optimizer's step may have ten times as many events as the forward, and
@@ -8,12 +8,14 @@ little happens in it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from ..memory.recording import MemoryRecording
 from ..memory.roles import ROLES
-from .sketch import Area, Mark, Sketch, Spot, Stroke, Words, box
+from .axis import Axis, fitted
+from .line_labels import spread
+from .sketch import Area, Mark, Sketch, Spot, Stroke, Words, box, cut, width_of
 from .text import short_bytes
 
 LOOKS = {
@@ -35,10 +37,34 @@ POINTS = 110
 LISTED = 4
 """Number of blocks that are listed below the bars."""
 
-LEFT, RIGHT, TOP, BOTTOM, ROW = 60.0, 318.0, 18.0, 160.0, 14.0
-"""The place of the axes, and the height of a row below them, in points. As wide as other charts."""
 
-_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
+@dataclass(frozen=True)
+class Layout:
+    """Where things are in one layout, in points.
+
+    Attributes:
+        width: of the picture.
+        letters: size of the text.
+        left, right: the ends of the horizontal axis.
+        top, bottom: the ends of the vertical axis.
+        row: height of a row of bars or of the list.
+        bars: the upper left corner of the bars; names of roles stand left of it.
+        listed: left side of the list of the largest blocks.
+    """
+
+    width: float
+    letters: float
+    left: float
+    right: float
+    top: float
+    bottom: float
+    row: float
+    bars: tuple[float, float]
+    listed: float
+
+
+NARROW = Layout(252, 9, left=52, right=246, top=33, bottom=178, row=14, bars=(66, 206), listed=4)
+WIDE = Layout(600, 10, left=56, right=336, top=37, bottom=222, row=16, bars=(430, 18), listed=358)
 
 
 class Ruler:
@@ -128,84 +154,117 @@ def picture(
 ) -> Sketch:
     """Draw the curve with a moment marked on it, and what is alive then.
 
+    On a phone the bars stand below the curve, on a desk beside it: the result offers that layout as
+    ``wide``.
+
     Args:
         curve: the curve.
         now: place of the moment.
         bars: bytes of each of the curve's roles at that moment.
         largest: role and words for the largest blocks.
     """
-    marks = [*_curve(curve), *_here(curve, now, sum(bars))]
-    top = BOTTOM + 24.0
-    for row, (role, size) in enumerate(zip(curve.roles, bars, strict=True)):
-        y = top + ROW * row
-        width = (RIGHT - LEFT) / 1.22 * size / (curve.peak[1] or 1)
-        marks.append(Words((LEFT - 5, y), role, size=9.5, anchor="end"))
-        marks.append(box((LEFT, y), (max(width, 0.5), 8.6), *LOOKS[role]))
-        marks.append(Words((LEFT + width + 4, y), short_bytes(size)))
-    top += ROW * len(bars) + 3
-    marks.append(Words((LEFT - 5, top), "largest", "muted", 9.5, "end"))
-    for row, (role, words) in enumerate(largest):
-        marks.append(box((LEFT, top + ROW * row), (7, 7), *LOOKS[role]))
-        marks.append(Words((LEFT + 12, top + ROW * row), words))
-    return Sketch((RIGHT + 8.0, top + ROW * LISTED), tuple(marks))
+    narrow, wide = (
+        Sketch(
+            (layout.width, max(layout.bottom + 20, _rows_end(layout, len(bars)))),
+            (
+                *_curve(curve, layout),
+                *_here(curve, layout, now, sum(bars)),
+                *_bars(curve, layout, bars),
+                *_list(layout, layout.bars[1] + layout.row * len(bars) + 6, largest),
+            ),
+        )
+        for layout in (NARROW, WIDE)
+    )
+    return replace(narrow, wide=wide)
 
 
-def _at(curve: Curve, place: float, size: float) -> tuple[float, float]:
-    share = size / (1.16 * curve.peak[1] or 1)
-    return LEFT + (RIGHT - LEFT) * place, BOTTOM - (BOTTOM - TOP) * share
+def _rows_end(layout: Layout, bars: int) -> float:
+    return layout.bars[1] + layout.row * (bars + LISTED + 1) + 2
 
 
-@lru_cache(maxsize=8)
-def _curve(curve: Curve) -> tuple[Mark, ...]:
+def _bars(curve: Curve, layout: Layout, bars: tuple[int, ...]) -> list[Mark]:
+    """What is alive, one bar for each role; the longest possible one leaves room for its number."""
+    (left, top), size = layout.bars, layout.letters
+    longest = layout.width - left - width_of("999.9 MB", size) - 6
+    marks: list[Mark] = []
+    for row, (role, alive) in enumerate(zip(curve.roles, bars, strict=True)):
+        y = top + layout.row * row
+        width = max(longest * alive / (curve.peak[1] or 1), 0.5)
+        marks.append(Words((left - 5, y), role, size=size, anchor="end"))
+        marks.append(box((left, y), (width, 8.6), *LOOKS[role]))
+        marks.append(Words((left + width + 4, y), short_bytes(alive), size=size))
+    return marks
+
+
+def _list(layout: Layout, top: float, largest: tuple[tuple[str, str], ...]) -> list[Mark]:
+    size, left = layout.letters, layout.listed
+    marks: list[Mark] = [Words((left, top), "the largest", "muted", size)]
+    for row, (role, words) in enumerate(largest, 1):
+        y = top + layout.row * row
+        marks.append(box((left, y), (7, 7), *LOOKS[role]))
+        marks.append(Words((left + 12, y), cut(words, layout.width - left - 14, size), size=size))
+    return marks
+
+
+def _axis(curve: Curve) -> Axis:
+    return fitted((0,), (0, 1.16 * curve.peak[1] or 1), words="bytes")
+
+
+def _at(curve: Curve, layout: Layout, place: float, size: float) -> tuple[float, float]:
+    across = layout.left + (layout.right - layout.left) * place
+    return across, layout.bottom - (layout.bottom - layout.top) * _axis(curve).share(size)
+
+
+@lru_cache(maxsize=16)
+def _curve(curve: Curve, layout: Layout) -> tuple[Mark, ...]:
     """What is the same in all frames."""
     marks: list[Mark] = []
-    peak = curve.peak[1]
-    size, unit = next(pair for pair in _UNITS if peak >= pair[0] or pair[0] == 1)
-    for value in _ticks(peak / size):
-        _, y = _at(curve, 0, value * size)
-        marks.append(Stroke((LEFT, y), (RIGHT, y), "line", 0.35))
-        marks.append(Words((LEFT - 5, y), f"{value:g}", size=9.5, anchor="end"))
+    size, left, right, bottom = layout.letters, layout.left, layout.right, layout.bottom
+    for value, label in _axis(curve).ticks(7):
+        _, y = _at(curve, layout, 0, value)
+        marks.append(Stroke((left, y), (right, y), "line", 0.35))
+        marks.append(Words((left - 5, y), label, size=size, anchor="end"))
     # Bands are drawn from the top one down, and each reaches to the axis. A later one covers the
     # lower part of those before it. A band between two edges would need twice as many points.
     for role, tops in reversed(list(zip(curve.roles, curve.stacked, strict=True))):
-        edge = [_at(curve, x, top) for x, top in zip(curve.xs, tops, strict=True)]
+        edge = [_at(curve, layout, x, top) for x, top in zip(curve.xs, tops, strict=True)]
         if curve.steps:
             corners = [(x, y) for (_, y), (x, _) in zip(edge, edge[1:], strict=False)]
             edge = [point for pair in zip(edge, corners, strict=False) for point in pair] + edge[
                 -1:
             ]
-        points = ((LEFT, BOTTOM), *edge, (edge[-1][0], BOTTOM))
+        points = ((left, bottom), *edge, (edge[-1][0], bottom))
         marks.append(Area(tuple(points), *LOOKS[role]))
-    for name, left, right in curve.phases:
-        x, end = (_at(curve, place, 0)[0] for place in (left, right))
-        if left:
-            marks.append(Stroke((x, TOP), (x, BOTTOM), "muted", 0.8, dashed=True))
-        if end - x > 5 * len(name):
-            marks.append(Words(((x + end) / 2, TOP - 7), name, anchor="middle"))
-    marks.append(Stroke((LEFT, BOTTOM), (RIGHT, BOTTOM), "line"))
-    marks.append(Words((12, (TOP + BOTTOM) / 2), f"{unit} alive", size=10, anchor="middle",
-                       upright=False))  # fmt: skip
+    named = []
+    for name, start, end in curve.phases:
+        x, stop = (_at(curve, layout, place, 0)[0] for place in (start, end))
+        if start:
+            marks.append(Stroke((x, layout.top), (x, bottom), "muted", 0.8, dashed=True))
+        if stop - x > 0.7 * width_of(name, size):
+            named.append((name, (x + stop) / 2, width_of(name, size) + 2))
+    if named:  # a name that is a little too wide moves aside
+        names, middles, widths = zip(*named, strict=True)
+        for name, x in zip(names, spread(middles, widths, left - 20, right + 4), strict=True):
+            marks.append(Words((x, layout.top - 7), name, size=size, anchor="middle"))
+    marks.append(Stroke((left, bottom), (right, bottom), "line"))
+    marks.append(Words((2, layout.top - 24), "bytes alive", size=size))
     across = "allocations and frees, in order"
-    marks.append(Words(((LEFT + RIGHT) / 2, BOTTOM + 9), across, "muted", anchor="middle"))
+    below = (left + right) / 2, bottom + 4 + size / 2
+    marks.append(Words(below, across, "muted", size, "middle"))
     return tuple(marks)
 
 
-def _here(curve: Curve, now: float, total: int) -> list[Mark]:
+def _here(curve: Curve, layout: Layout, now: float, total: int) -> list[Mark]:
     """The mark of the peak, and over it the mark of the moment."""
     place, peak = curve.peak
-    x, y = _at(curve, place, peak)
-    side, anchor = (7, "start") if place < 0.7 else (-7, "end")
-    here = _at(curve, now, total)
+    x, y = _at(curve, layout, place, peak)
+    words = f"peak {short_bytes(peak)}"
+    fits = x + 7 + width_of(words, layout.letters) <= layout.right
+    side, anchor = (7, "start") if fits else (-9, "end")
+    here = _at(curve, layout, now, total)
     return [
         Spot((x, y - 4), "error", "node-peak", f"peak: {peak:,} bytes", "down"),
-        Words((x + side, y - 4), f"peak {short_bytes(peak)}", "error", anchor=anchor),
-        Stroke((here[0], TOP), (here[0], BOTTOM), "ink", 1.2),
+        Words((x + side, y - 4), words, "error", layout.letters, anchor),
+        Stroke((here[0], layout.top), (here[0], layout.bottom), "ink", 1.2),
         Spot(here, "ink", "node-now", f"here: {total:,} bytes"),
     ]
-
-
-def _ticks(most: float) -> list[float]:
-    """Three to six round numbers from 0 up to ``most``."""
-    step = 10.0 ** math.floor(math.log10(most)) if most > 0 else 1.0
-    step = next(step * k for k in (0.2, 0.5, 1, 2) if most / (step * k) < 6)
-    return [step * k for k in range(int(most / step) + 1)]

@@ -15,6 +15,7 @@ from typing import Any
 from ..printable import printable
 from .figure import Picture
 from .theme import FONT, light
+from .traces import Trace, path_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,41 @@ def _share(character: str) -> float:
     """The width of a character as a share of the size of its font."""
     if character in " .,:;'|!ijlI()[]{}":
         return 0.4
-    if character in "·²³ⁿ⁻¹ᵀ′":
+    if character in "⁰¹²³⁴⁵⁶⁷⁸⁹⁻":
+        return 0.75
+    if character in "·ⁿᵀ′":
         return 0.55
     if character in "mwMW@%" or not character.isascii():
         return 1.0
     return 0.64 if character.islower() or character.isdigit() else 0.84
 
 
-Mark = Area | Stroke | Words | Spot
+def cut(text: str, room: float, size: float = 9.0) -> str:
+    """As much of a text as has a ``room`` of this many points, with an ellipsis if that is less."""
+    if width_of(text, size) <= room:
+        return text
+    while text and width_of(text + "…", size) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
+
+
+def wrapped(text: str, room: float, size: float = 9.0) -> list[str]:
+    """The lines of a text in a ``room`` of this many points. A word that is too long is broken."""
+    lines = [""]
+    for word in text.split():
+        joined = f"{lines[-1]} {word}".strip()
+        if width_of(joined, size) <= room:
+            lines[-1] = joined
+            continue
+        lines += [""] * bool(lines[-1])
+        for character in word:
+            if lines[-1] and width_of(lines[-1] + character, size) > room:
+                lines.append("")
+            lines[-1] += character
+    return lines
+
+
+Mark = Area | Stroke | Words | Spot | Trace
 
 
 @dataclass(frozen=True)
@@ -107,6 +135,7 @@ class Sketch(Picture):
 
     size: tuple[float, float]
     marks: tuple[Mark, ...]
+    wide: Sketch | None = None
 
     def svg(self) -> str:
         """Write the marks. This needs no program."""
@@ -134,11 +163,14 @@ class Sketch(Picture):
 
 
 def _written(mark: Mark) -> str:
+    if isinstance(mark, Trace):
+        return mark.written()
     if isinstance(mark, Area):
-        (x, y), *rest = mark.points
-        path = f"M{x:.1f} {y:.1f}" + "".join(f"L{a:.1f} {b:.1f}" for a, b in rest)
         named = f' data-lens="{mark.name}" class="{mark.name}"' if mark.name else ""
-        return f'<path{named} d="{path}z" fill="{light(mark.fill)}" stroke="{light(mark.edge)}"/>'
+        return (
+            f'<path{named} d="{path_of(mark.points)}z" fill="{light(mark.fill)}" '
+            f'stroke="{light(mark.edge)}"/>'
+        )
     if isinstance(mark, Stroke):
         dashes = ' stroke-dasharray="3 2"' * mark.dashed
         (x1, y1), (x2, y2) = mark.start, mark.end
@@ -165,7 +197,9 @@ def _written(mark: Mark) -> str:
 
 
 def _paint(axes: Any, mark: Mark) -> None:
-    if isinstance(mark, Area):
+    if isinstance(mark, Trace):
+        mark.paint(axes)
+    elif isinstance(mark, Area):
         axes.fill(*zip(*mark.points, strict=True), facecolor=light(mark.fill),
                   edgecolor=light(mark.edge), linewidth=1)  # fmt: skip
     elif isinstance(mark, Stroke):

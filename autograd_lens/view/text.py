@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 
@@ -21,6 +22,13 @@ def short_bytes(number: int) -> str:
     while size >= 999.5 and unit != "TB":
         size, unit = size / 1000, next(units)
     return f"{size:.3g} {unit}"
+
+
+def number(value: float, digits: int) -> str:
+    """A whole number in full, another one with so many significant digits, NaN as ``nan``."""
+    if math.isfinite(value) and value == round(value) and abs(value) < 1e15:
+        return str(round(value))
+    return f"{value:.{digits}g}"
 
 
 def clip(text: str, width: int) -> str:

@@ -27,6 +27,14 @@ COLOURS: dict[str, tuple[str, str]] = {
     "done-fill": ("#d9f2ee", "#10332f"),
     "error": ("#b3123f", "#ff7da0"),
     "error-fill": ("#fde4ec", "#401322"),
+    # Lines of a chart: no colour of a role. Light and dark ones alternate, for readers who see
+    # few colours.
+    "series-1": ("#154a6c", "#3f8fe8"),
+    "series-2": ("#d56d11", "#d98a45"),
+    "series-3": ("#239464", "#35d890"),
+    "series-4": ("#e040aa", "#f05aa8"),
+    "series-5": ("#5b5212", "#f6f4b4"),
+    "series-6": ("#6a1fe0", "#cdb8f5"),
 }
 
 FONT = "Helvetica"

@@ -1,5 +1,6 @@
 """The film of a recording: what is drawn is what was recorded, and its text is short and stable."""
 
+import math
 import os
 import re
 import subprocess
@@ -9,12 +10,24 @@ from pathlib import Path
 import pytest
 import torch
 from test_record_memory import MODELS, every_model, trained
+from text_boxes import misplaced
 from torch import nn
 
 import autograd_lens as lens
 from autograd_lens.memory.roles import ROLES
 from autograd_lens.view.draw_record_memory import FRAMES, moments
-from autograd_lens.view.memory_picture import LISTED, LOOKS, POINTS, Ruler, curve
+from autograd_lens.view.figure import Frame
+from autograd_lens.view.html import render_pictures
+from autograd_lens.view.memory_picture import (
+    LISTED,
+    LOOKS,
+    POINTS,
+    Curve,
+    Ruler,
+    curve,
+    picture,
+)
+from autograd_lens.view.sketch import Words
 from autograd_lens.view.theme import follow_theme
 
 
@@ -72,6 +85,47 @@ def test_the_curve_keeps_the_extremes(name):
     assert len(drawn.xs) <= POINTS + 20
     for lower, upper in zip(drawn.stacked, drawn.stacked[1:], strict=False):
         assert all(a <= b for a, b in zip(lower, upper, strict=True))
+
+
+@every_model
+def test_no_text_of_either_layout_leaves_the_picture_or_meets_another(name):
+    recording, _, _ = trained(name)
+    for event in (-1, recording.peak_event, len(recording.samples) - 1):
+        narrow = recording.figure().draw(moment=event).picture
+        for layout in (narrow, narrow.wide):
+            assert misplaced(layout) == []
+            assert {mark.size for mark in layout.marks if isinstance(mark, Words)} <= {9, 10}
+        assert narrow.wide.size[1] < narrow.size[1], "beside the curve it is lower"
+
+
+def drawn(letters, roles=ROLES, points=POINTS + 20, steps=False):
+    """A picture of as much as there can be."""
+    places = tuple(k / (points - 1) for k in range(points))
+    tops = [
+        tuple(round(10**8 * (row + 1 + abs(math.sin(7 * k)))) for k in range(points))
+        for row in range(len(roles))
+    ]
+    phases = tuple((name, k / 4, k / 4 + 0.25) for k, name in enumerate(PHASES))
+    made = Curve(roles, places, tuple(tops), phases, (0.5, max(tops[-1])), steps)
+    largest = ((roles[-1], letters),) * LISTED
+    return picture(made, 0.3, (10**8,) * len(roles), largest)
+
+
+PHASES = ("forward", "backward", "step", "after")
+
+
+@pytest.mark.parametrize("letters", ["W" * 200, "layers.11.norm2.weight (64,)", ""])
+def test_a_picture_of_much_keeps_its_texts_inside(letters):
+    narrow = drawn(letters)
+    assert misplaced(narrow) == misplaced(narrow.wide) == []
+
+
+@pytest.mark.parametrize("steps", [False, True])
+def test_two_frames_are_near_enough_for_gzip(steps):
+    """It looks 32,768 bytes back. Beyond that, no frame of a film is like the last one to it."""
+    frames = [Frame("", lambda: drawn("w" * 60, points=POINTS + 20 * (not steps), steps=steps))]
+    [stage], _, _ = render_pictures(frames)
+    assert len(stage) < 31_000
 
 
 def test_places_rise_with_the_events():

@@ -1,5 +1,7 @@
 """What gives marks of a sketch their places: lanes, outlines, widths of texts."""
 
+import math
+import re
 from itertools import pairwise
 
 import pytest
@@ -10,6 +12,7 @@ from autograd_lens.view.folding import Group, fold
 from autograd_lens.view.lanes import Lanes, nearest
 from autograd_lens.view.outline import Outline
 from autograd_lens.view.sketch import Sketch, Words, box, width_of
+from autograd_lens.view.traces import path_of
 
 
 @pytest.mark.parametrize("events", [1, 2, 200])
@@ -66,5 +69,24 @@ def test_a_text_is_not_wider_than_its_room(text):
 
 def test_a_box_has_a_name_on_the_page():
     named = Sketch((20, 20), (box((2, 10), (5, 4), "panel", "ink", "node3"),)).svg()
-    assert '<path data-lens="node3" class="node3" d="M2.0 8.0L7.0 8.0' in named
+    assert '<path data-lens="node3" class="node3" d="M2 8h5v4h-5z' in named
     assert "data-lens" not in Sketch((20, 20), (box((2, 10), (5, 4), "panel", "ink"),)).svg()
+
+
+def test_a_path_goes_through_its_points():
+    """Places are written as distances, which must not add up to an error."""
+    points = [(k * 1.37, 50 + 40 * math.sin(k)) for k in range(200)]
+    points += [points[-1], (300.04, points[-1][1]), (300.04, 0.0)]
+    x = y = 0.0
+    reached = []
+    for letter, numbers in re.findall(r"([Mlhv])([-.\d ]+)", path_of(points)):
+        a, b = ([float(n) for n in re.findall(r"-?[\d.]+", numbers)] + [0.0])[:2]
+        if letter == "M":
+            x, y = a, b
+        else:
+            x, y = x + (a if letter in "lh" else 0), y + {"l": b, "h": 0, "v": a}[letter]
+        reached.append((x, y))
+    assert len(reached) == len(points) - 1, "a place that is there twice is one"
+    del points[200]
+    for there, point in zip(reached, points, strict=True):
+        assert there == pytest.approx(point, abs=0.051)

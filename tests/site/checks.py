@@ -330,7 +330,7 @@ def hidden_without_script(page: Page) -> list[str]:
     found = []
     for i, figure in enumerate(page.locator("figure.lens").all()):
         name = f"figure {i} ({figure.get_attribute('aria-label')})"
-        picture = figure.locator(".lens-stage :is(svg, pre)").first
+        picture = figure.locator(".lens-stage :is(svg, pre):visible").first
         box = picture.bounding_box() if picture.count() else None
         if not box or box["width"] < 10 or box["height"] < 10:
             found.append(f"{name}: the first frame isn't there")

@@ -204,11 +204,13 @@ def test_only_rules_that_can_match_stay_in_their_order():
     sheet = """@charset "utf-8"; .a, .x { color : red  !important; --empty: ; }
     /* why */ @media print { .x { color: blue } }
     @media (min-width: 3px) { .b::after { content: "x  y" } }
+    @container one (min-width: 3px) { .b { top: 0 } .x { top: 1px } }
     .x { margin: 0 } .a { *zoom: 1; background: url(pic/a.png) }"""
     rules = css.read(sheet, lambda url: f"../{url}")
     assert css.write(styles.kept(rules, has("a", "b"))) == (
         ".a{color:red!important;--empty: }"
         '@media (min-width: 3px){.b::after{content:"x  y"}}'
+        "@container one (min-width: 3px){.b{top:0}}"
         ".a{background:url(../pic/a.png)}"
     )
 
@@ -376,6 +378,10 @@ def test_heights_are_guessed_for_the_sections_of_a_chapter():
     frame = f"<script>{lines}</script>"
     figure = f'<figure><svg viewBox="0 0 300 600"><text>t</text></svg>{frame}</figure>'
     assert heights_of(figure, "")[0] > empty + 600
+    wide = figure.replace(
+        "<script>", '<div class="lens-wide"><svg><text>t</text></svg></div><script>'
+    )
+    assert heights_of(wide, "") == heights_of(figure, ""), "a phone does not show it"
     unclosed = "<p>word<ul><li>one<li>two</ul>"
     assert len(heights_of(unclosed, unclosed)) == 2
 
