@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import tinycss2
 from tinycss2 import ast
 
-GROUPS = {"media", "supports"}
+GROUPS = {"media", "supports", "container"}
 ANY_OF = {"is", "where", "has", "matches", "-webkit-any", "-moz-any"}
 
 

@@ -84,6 +84,7 @@ def shell(
         "</details>"
     )
     live = ' aria-live="polite"' if controls else ""
+    sorts = "lens-sorts" in first["lens-stage"]
     return (
         f'<figure class="lens" role="figure" aria-label="{escape(figure.title)}"'
         + (f' data-form="{form}">' if form else ">")
@@ -98,7 +99,7 @@ def shell(
         + (f'<p class="lens-advice">{escape(advice)}</p>' if advice else "")
         + (details if texts else "")
         + f"</figcaption>{templates}"
-        + (f"<script>{script()}</script>" if controls else "")
+        + (f"<script>{script()}</script>" if controls or sorts else "")
         + "</figure>"
     )
 
@@ -144,17 +145,23 @@ def render_pictures(
 ) -> tuple[list[str], str, tuple[float, float]]:
     """Draw frames on one canvas, which is at least ``least`` large.
 
-    Returns an inline SVG for every frame, advice if a program to draw them is missing, and the size
-    of the canvas.
+    Returns what stands on the stage for every frame, advice if a program to draw them is missing,
+    and the size of the canvas.
     """
     svgs, advice = [""] * len(frames), ""
+    markups: dict[int, str] = {}
     by_class: dict[type, list[int]] = {}
     for number, frame in enumerate(frames):
         if frame.picture is not None:
             by_class.setdefault(type(frame.picture), []).append(number)
     for kind, numbers in by_class.items():
+        pictures = [frames[number].picture for number in numbers]
+        markup = kind.markups(pictures)
+        if markup is not None:
+            markups |= zip(numbers, markup, strict=True)
+            continue
         try:
-            drawn = kind.svgs([frames[number].picture for number in numbers])
+            drawn = kind.svgs(pictures)
         except ProgramMissing as missing:
             advice = str(missing)
             continue
@@ -165,6 +172,8 @@ def render_pictures(
     centred = [getattr(frame.picture, "centred", True) for frame in frames]
     each = zip(svgs, names, centred, strict=True)
     inlined = [svg and inline(svg, name, size, middle) for svg, name, middle in each]
+    for number, markup in markups.items():
+        inlined[number] = markup
     return inlined, advice, size
 
 
@@ -235,13 +244,19 @@ def _control(choice: Choice) -> str:
 @cache
 def style() -> str:
     """The CSS of every figure."""
-    return variables() + _asset("figure.css")
+    return variables() + _asset("figure.css") + _asset("table.css")
 
 
 @cache
 def script() -> str:
-    """The JavaScript of every figure."""
-    return _asset("player.js")
+    """The JavaScript of every figure that answers."""
+    return _asset("player.js") + sorter()
+
+
+@cache
+def sorter() -> str:
+    """The JavaScript that sorts a table, for a page that has no figure."""
+    return _asset("table.js")
 
 
 def _asset(name: str) -> str:
