@@ -14,6 +14,7 @@ from html import escape
 from importlib.resources import files
 
 from ..view.html import sorter, style
+from ..view.html_table import breakable
 from .common import common_first
 from .observe import KINDS
 from .rows import Atlas, Row, details
@@ -28,8 +29,6 @@ NOTES = (
     "backward raises",
     "hides what it saves",
 )
-LONG = 16
-"""Names of more characters may be broken. Each break is an element, and a phone holds them all."""
 
 
 def table_html(atlas: Atlas) -> str:
@@ -74,7 +73,7 @@ def _row(atlas: Atlas, row: Row) -> str:
     node = names[0] + (f" and {len(row.seen.nodes) - 1} more" if len(row.seen.nodes) > 1 else "")
     text = "\n".join(details(atlas, row))
     return (
-        f"<tr><th scope=row>{_breakable(row.op)}<td>{_breakable(node)}"
+        f"<tr><th scope=row>{breakable(row.op)}<td>{breakable(node)}"
         f"<td><details><summary>{row.kinds}</summary>{escape(text, quote=False)}</details>"
         f'<td data-key="{row.saved_bytes / max(row.seen.output_bytes, 1):.6g}">'
         f"{row.saved_bytes:,} / {row.seen.output_bytes:,}<td>{', '.join(notes(row))}"
@@ -94,13 +93,6 @@ def notes(row: Row) -> list[str]:
         "hidden" in seen.kinds,
     )
     return [note for note, holds in zip(NOTES, found, strict=True) if holds]
-
-
-def _breakable(name: str) -> str:
-    """A long name may be broken where a word in it begins."""
-    if len(name) <= LONG:
-        return escape(name)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w)", "<wbr>", escape(name))
 
 
 @cache

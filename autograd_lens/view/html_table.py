@@ -6,6 +6,7 @@ Without its script (``table.js``) a table is complete, in the order in which it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -154,14 +155,29 @@ def _key(cell: Cell) -> str:
     return "" if cell.key is None else f' data-key="{cell.key:.15g}"'
 
 
+LONG = 16
+"""Words of more characters may be broken. Each break is an element, and a phone holds them all."""
+
+
+def breakable(text: str, longest: int = LONG) -> str:
+    """The text as HTML. A longer word may be broken where a word in it begins, or else anywhere."""
+
+    def pieces(word: re.Match[str]) -> str:
+        found = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[._])(?=\w)", "\0", word[0]).split("\0")
+        return "\0".join(re.sub(r".{12}(?=.{6})", "\\g<0>\0", piece) for piece in found)
+
+    broken = re.sub(rf"\S{{{longest + 1},}}", pieces, text)
+    return "<wbr>".join(map(escape, broken.split("\0")))
+
+
 def _words(cell: Cell) -> str:
-    words = escape(cell.text)
+    words = breakable(cell.text, 12)
     if cell.state:
         words = f'<span class="lens-{cell.state}-words">{words}</span>'
     if cell.role:
         words = f'<i class="lens-key lens-{cell.role}"></i>{words}'
     if cell.more:
-        words += f"<small>{escape(cell.more)}</small>"
+        words += f" <small>{escape(cell.more)}</small>"
     if cell.bars:
         pieces = "".join(f'<i class="lens-{r}" style="width:{w:.3g}%"></i>' for r, w in cell.bars)
         words += f'<span class="lens-bar">{pieces}</span>'

@@ -31,10 +31,12 @@ def caption(ledger: SavedTensors) -> str:
     if ledger.stale:
         changed = count(len(ledger.stale), "entry was", "entries were")
         return f"{changed} changed in place after being saved: a backward raises. {sums}"
-    most = max(kept, key=lambda entry: entry.storage_bytes)
-    name = f"{most.node} {clip(most.label, 32)}"
-    size = short_bytes(most.storage_bytes)
-    return f"The largest is {short_name(most.field, 36)} of {name}: it keeps {size}. {sums}"
+    size = max(entry.storage_bytes for entry in kept)
+    most = [entry for entry in kept if entry.storage_bytes == size]
+    name = f"{short_name(most[0].field, 36)} of {most[0].node} {clip(most[0].label, 32)}"
+    if len({entry.storages for entry in most}) > 1:
+        return f"{len(most):,} entries keep most: {short_bytes(size)} each, as {name}. {sums}"
+    return f"{name} keeps {'most: ' * (len(kept) > 1)}{short_bytes(size)}. {sums}"
 
 
 def _sums(ledger: SavedTensors, words: Callable[[int], str]) -> str:
@@ -158,8 +160,11 @@ def groups_caption(groups: SavedGroups) -> str:
     total = _total(groups, exact_bytes(groups.total_bytes))
     if not groups.groups:
         return total
-    most = groups.groups[0]
-    return f"{short_name(most.key, 44)} keeps most: {short_bytes(most.bytes)} of {total}"
+    most = [group for group in groups.groups if group.bytes == groups.groups[0].bytes]
+    size, name = short_bytes(most[0].bytes), short_name(most[0].key, 44)
+    if len(most) > 1:
+        return f"{len(most):,} groups keep most: {size} each, as {name} does, of {total}"
+    return f"{name} keeps {'most: ' * (len(groups.groups) > 1)}{size} of {total}"
 
 
 def _total(groups: SavedGroups, size: str) -> str:
