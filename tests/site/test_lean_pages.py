@@ -204,11 +204,13 @@ def test_only_rules_that_can_match_stay_in_their_order():
     sheet = """@charset "utf-8"; .a, .x { color : red  !important; --empty: ; }
     /* why */ @media print { .x { color: blue } }
     @media (min-width: 3px) { .b::after { content: "x  y" } }
+    @container (max-width: 9px) { .a { top: 0 } .x { top: 0 } }
     .x { margin: 0 } .a { *zoom: 1; background: url(pic/a.png) }"""
     rules = css.read(sheet, lambda url: f"../{url}")
     assert css.write(styles.kept(rules, has("a", "b"))) == (
         ".a{color:red!important;--empty: }"
         '@media (min-width: 3px){.b::after{content:"x  y"}}'
+        "@container (max-width: 9px){.a{top:0}}"
         ".a{background:url(../pic/a.png)}"
     )
 
@@ -348,6 +350,10 @@ def test_heights_are_guessed_for_the_sections_of_a_chapter():
     frame = f"<script>{lines}</script>"
     figure = f'<figure><svg viewBox="0 0 300 600"><text>t</text></svg>{frame}</figure>'
     assert heights_of(figure, "")[0] > empty + 600
+    rows = "<table>" + "<tr><td>word</td></tr>" * 90 + "</table>"
+    table = f'<figure><div class="lens-table" data-rows="{{}}">{rows}</div></figure>'
+    few, more, many = (heights_of(table.format(n), "")[0] for n in (1, 3, 90))
+    assert few < more < many < few + 600, "a stage scrolls a long table"
     unclosed = "<p>word<ul><li>one<li>two</ul>"
     assert len(heights_of(unclosed, unclosed)) == 2
 
