@@ -19,6 +19,7 @@ LINE, PARAGRAPH, ITEM = 26.4, 18.4, 4  # a line, and what lies around them
 HEADING, SUMMARY, FORMULA = 76, 54, 62
 CODE_LINE, CODE = 17.5, 46
 FIGURE, MENU, PICTURE_WIDTH = 250, 44, 346
+CARD, STAGE = 120, 560  # a row of a table on a stage, and the tallest stage of one
 # Rather too tall than too short: a section that is taller than its place lies on the next one.
 MARGIN = 1.05
 
@@ -73,6 +74,9 @@ class Sections(HTMLParser):
             self._add(MENU)
         elif tag == "svg" and "figure" in self.open:
             self._add(_picture(self.get_starttag_text()))
+            self.unseen = len(self.open)
+        elif "lens-table" in kinds:
+            self._add(min(STAGE, CARD * int(dict(attributes)["data-rows"])))
             self.unseen = len(self.open)
         elif tag == "div" and "math" in kinds:
             self._add(FORMULA)

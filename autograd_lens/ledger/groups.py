@@ -25,6 +25,7 @@ class SavedGroup:
         bytes: bytes of the storages that it keeps alive, each counted once.
         shared_bytes: the part of ``bytes`` that other groups keep alive too.
         by_role: ``bytes`` by role, only roles that occur.
+        members: the entries themselves, in the order of the ledger.
     """
 
     key: str
@@ -33,6 +34,7 @@ class SavedGroup:
     bytes: int
     shared_bytes: int
     by_role: dict[str, int]
+    members: tuple[SavedTensor, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,8 +58,9 @@ class SavedGroups(Result):
         return groups_figure(self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """One dictionary per group."""
-        return [{f.name: getattr(group, f.name) for f in fields(group)} for group in self.groups]
+        """One dictionary per group: its numbers, without its members."""
+        names = [f.name for f in fields(SavedGroup) if f.name != "members"]
+        return [{name: getattr(group, name) for name in names} for group in self.groups]
 
 
 def grouped(
@@ -90,6 +93,7 @@ def grouped(
                 size(held[name]),
                 size({n for n in held[name] if uses[n] > 1}),
                 {role: size(numbers) for role, numbers in of_role.items() if numbers},
+                tuple(group),
             )
         )
     groups.sort(key=lambda group: (-group.bytes, natural(group.key)))

@@ -16,6 +16,7 @@ import graphviz
 
 from ..printable import printable
 from .figure import Picture, ProgramMissing
+from .theme import light
 
 ADVICE = (
     "No picture: the Graphviz program dot is not installed "
@@ -59,7 +60,9 @@ class DotPicture(Picture):
 
     def png(self) -> bytes:
         """Lay out and draw; see :meth:`Picture.png`."""
-        return _pipe(self.source.replace("{", "{ dpi=144", 1), "png")
+        ground = f'bgcolor="{light("paper")}"'  # a viewer may be dark, and the ink is not
+        source = self.source.replace("bgcolor=transparent", ground, 1)
+        return _pipe(source.replace("{", "{ dpi=144", 1), "png")
 
     @classmethod
     def svgs(cls, pictures: Sequence[Picture]) -> list[str]:

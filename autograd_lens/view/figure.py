@@ -48,6 +48,11 @@ class Picture(ABC):
         """The SVGs of several pictures of this class; override where a batch is cheaper."""
         return [picture.svg() for picture in pictures]
 
+    @classmethod
+    def markups(cls, pictures: Sequence[Picture]) -> list[str] | None:
+        """What a page shows instead of the SVGs, as HTML; None where it shows the SVGs."""
+        return None
+
 
 class Shown:
     """Made of texts that can be shown: see :mod:`autograd_lens.printable`."""

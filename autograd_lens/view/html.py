@@ -97,6 +97,7 @@ def shell(
     )
     live = ' aria-live="polite"' if controls else ""
     longest = f' data-room="{escape(room)}"' if controls and room else ""
+    sorts = "lens-sorts" in first["lens-stage"]
     return (
         f'<figure class="lens" role="figure" aria-label="{escape(figure.title)}"'
         + (f' data-form="{form}"' if form else "")
@@ -113,7 +114,7 @@ def shell(
         f"{first['lens-stage']}</div>{_notes(notes)}"
         + (details if texts else "")
         + templates
-        + (f"<script>{script()}</script>" if controls or notes else "")
+        + (f"<script>{script()}</script>" if controls or notes or sorts else "")
         + "</figure>"
     )
 
@@ -175,29 +176,52 @@ def render_pictures(
     """
     room = least or Stage()
     pictures = [frame.picture for frame in frames]
+    markups = _marked_up(pictures)
+    pictures = [None if k in markups else picture for k, picture in enumerate(pictures)]
     svgs, advice = _drawn(pictures)
     narrow = room.narrow.around(svgs)
-    if not any(picture and picture.wide for picture in pictures):
-        return _inlined(frames, pictures, svgs, narrow), advice, Stage(narrow, room.wide)
-    widely = [picture and (picture.wide or picture) for picture in pictures]
-    wide_svgs, advice = _drawn(widely)
-    wide = room.wide.around(wide_svgs)
-    stages = zip(
-        _inlined(frames, pictures, svgs, narrow, narrow.growth()),
-        _inlined(frames, widely, wide_svgs, wide, wide.growth()),
-        strict=True,
-    )
-    return [one and both(one, other) for one, other in stages], advice, Stage(narrow, wide)
+    stages = _inlined(frames, pictures, svgs, narrow)
+    wide = room.wide
+    if any(picture and picture.wide for picture in pictures):
+        widely = [picture and (picture.wide or picture) for picture in pictures]
+        wide_svgs, advice = _drawn(widely)
+        wide = room.wide.around(wide_svgs)
+        stages = [
+            one and both(one, other)
+            for one, other in zip(
+                _inlined(frames, pictures, svgs, narrow, narrow.growth()),
+                _inlined(frames, widely, wide_svgs, wide, wide.growth()),
+                strict=True,
+            )
+        ]
+    for number, markup in markups.items():
+        stages[number] = markup
+    return stages, advice, Stage(narrow, wide)
+
+
+def _by_class(pictures: list[Picture | None]) -> dict[type[Picture], list[int]]:
+    """The places of the pictures of each class, which may be drawn in one go."""
+    found: dict[type[Picture], list[int]] = {}
+    for number, picture in enumerate(pictures):
+        if picture is not None:
+            found.setdefault(type(picture), []).append(number)
+    return found
+
+
+def _marked_up(pictures: list[Picture | None]) -> dict[int, str]:
+    """What a page shows instead of an SVG, by the place of the picture."""
+    found: dict[int, str] = {}
+    for kind, numbers in _by_class(pictures).items():
+        markups = kind.markups([pictures[number] for number in numbers])
+        if markups is not None:
+            found |= zip(numbers, markups, strict=True)
+    return found
 
 
 def _drawn(pictures: list[Picture | None]) -> tuple[list[str], str]:
     """An SVG for each picture, and advice if a program to draw them is missing."""
     svgs, advice = [""] * len(pictures), ""
-    by_class: dict[type, list[int]] = {}
-    for number, picture in enumerate(pictures):
-        if picture is not None:
-            by_class.setdefault(type(picture), []).append(number)
-    for kind, numbers in by_class.items():
+    for kind, numbers in _by_class(pictures).items():
         try:
             drawn = kind.svgs([pictures[number] for number in numbers])
         except ProgramMissing as missing:
@@ -271,13 +295,19 @@ def _control(choice: Choice) -> str:
 @cache
 def style() -> str:
     """The CSS of every figure."""
-    return variables() + _asset("figure.css")
+    return variables() + _asset("figure.css") + _asset("table.css")
 
 
 @cache
 def script() -> str:
-    """The JavaScript of every figure."""
-    return _asset("player.js")
+    """The JavaScript of every figure that answers."""
+    return _asset("player.js") + sorter()
+
+
+@cache
+def sorter() -> str:
+    """The JavaScript that sorts a table, for a page that has no figure."""
+    return _asset("table.js")
 
 
 def _asset(name: str) -> str:

@@ -31,6 +31,11 @@ def number(value: float, digits: int) -> str:
     return f"{value:.{digits}g}"
 
 
+def exact_bytes(number: int) -> str:
+    """``8 B``, ``12,345 B (12.3 kB)``: the exact number, and beside it one that is quickly read."""
+    return f"{number:,} B" + (f" ({short_bytes(number)})" if number >= 1000 else "")
+
+
 def clip(text: str, width: int) -> str:
     """``text``, cut to ``width`` characters with an ellipsis when longer."""
     return text if len(text) <= width else text[: width - 1] + "…"

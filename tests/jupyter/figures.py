@@ -16,7 +16,7 @@ WIDGET = "application/vnd.jupyter.widget-view+json"
 SEEN = """() => [...document.querySelectorAll("figure.lens")].filter(
   figure => getComputedStyle(figure.closest(".jp-OutputArea-child") || figure).display !== "none"
 ).map(figure => {
-  const drawn = [...figure.querySelectorAll(".lens-stage svg, .lens-stage pre")].find(
+  const drawn = [...figure.querySelectorAll(".lens-stage :is(svg, pre, table)")].find(
     one => one.getClientRects().length);
   const box = drawn ? drawn.getBoundingClientRect() : {width: 0, height: 0};
   return {title: figure.getAttribute("aria-label"), width: box.width, height: box.height,

@@ -181,9 +181,13 @@ def test_a_text_is_drawn(make, text, tmp_path):
     svg = view.save(tmp_path / "view.svg").read_text(encoding="utf-8")
     drawn = ["".join(one.itertext()) for one in ElementTree.fromstring(svg).iter()]
     assert any(TEXTS[text] in words for words in drawn)
-    (inlined, *_) = inline_svgs(view._repr_mimebundle_()["text/html"])
-    drawn = ["".join(one.itertext()) for one in ElementTree.fromstring(inlined).iter()]
-    assert any(TEXTS[text] in words for words in drawn)
+    page = view._repr_mimebundle_()["text/html"]
+    for inlined in inline_svgs(page)[:1]:
+        drawn = ["".join(one.itertext()) for one in ElementTree.fromstring(inlined).iter()]
+        assert any(TEXTS[text] in words for words in drawn)
+    for table in re.findall("<table.*?</table>", page, flags=re.S):
+        assert_seen(text, "".join(Words(table).found))
+    assert "<svg" in page or "<table" in page
     assert view.save(tmp_path / "view.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -218,6 +222,7 @@ def test_a_long_name_is_clipped(make):
     for frame in figure.frames():
         beside += [frame.text, frame.caption, frame.where, str(frame.meter)]
         beside += [frame.picture.svg()] if frame.picture else []
+    beside += Words(view._repr_mimebundle_()["text/html"]).found
     said = "\n".join([str(view), *beside])
     assert "…" in said
     assert longest(said) <= 80

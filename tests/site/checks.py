@@ -74,7 +74,7 @@ UNNAMED = """() => [...document.querySelectorAll("figure.lens")].flatMap((figure
   const twins = [...figure.querySelectorAll("details .lens-twin pre")];
   if (!twins.length || twins.some(t => !t.textContent.trim()))
     found.push(`figure ${i} (${name}) has no text twin, or an empty one`);
-  if (!figure.querySelector(".lens-stage svg, .lens-stage pre"))
+  if (!figure.querySelector(".lens-stage :is(svg, pre, table)"))
     found.push(`figure ${i} (${name}) shows nothing`);
   return found;
 })"""
@@ -330,13 +330,14 @@ def hidden_without_script(page: Page) -> list[str]:
     found = []
     for i, figure in enumerate(page.locator("figure.lens").all()):
         name = f"figure {i} ({figure.get_attribute('aria-label')})"
-        picture = figure.locator(".lens-stage :is(svg, pre):visible").first
+        picture = figure.locator(".lens-stage :is(svg, pre, table):visible").first
         box = picture.bounding_box() if picture.count() else None
         if not box or box["width"] < 10 or box["height"] < 10:
             found.append(f"{name}: the first frame isn't there")
         if any(c.is_visible() for c in figure.locator(".lens-controls").all()):
             found.append(f"{name}: controls that can't work are shown")
-        summary, twin = figure.locator("summary").first, figure.locator(".lens-twin pre").first
+        summary = figure.locator("summary:has(+ .lens-twin)").first
+        twin = figure.locator(".lens-twin pre").first
         if not summary.count() or not twin.count():
             found.append(f"{name}: no twin")
             continue

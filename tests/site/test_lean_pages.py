@@ -205,12 +205,14 @@ def test_only_rules_that_can_match_stay_in_their_order():
     /* why */ @media print { .x { color: blue } }
     @media (min-width: 3px) { .b::after { content: "x  y" } }
     @container one (min-width: 3px) { .b { top: 0 } .x { top: 1px } }
+    @container (max-width: 9px) { .a { top: 0 } .x { top: 0 } }
     .x { margin: 0 } .a { *zoom: 1; background: url(pic/a.png) }"""
     rules = css.read(sheet, lambda url: f"../{url}")
     assert css.write(styles.kept(rules, has("a", "b"))) == (
         ".a{color:red!important;--empty: }"
         '@media (min-width: 3px){.b::after{content:"x  y"}}'
         "@container one (min-width: 3px){.b{top:0}}"
+        "@container (max-width: 9px){.a{top:0}}"
         ".a{background:url(../pic/a.png)}"
     )
 
@@ -382,6 +384,10 @@ def test_heights_are_guessed_for_the_sections_of_a_chapter():
         "<script>", '<div class="lens-wide"><svg><text>t</text></svg></div><script>'
     )
     assert heights_of(wide, "") == heights_of(figure, ""), "a phone does not show it"
+    rows = "<table>" + "<tr><td>word</td></tr>" * 90 + "</table>"
+    table = f'<figure><div class="lens-table" data-rows="{{}}">{rows}</div></figure>'
+    few, more, many = (heights_of(table.format(n), "")[0] for n in (1, 3, 90))
+    assert few < more < many < few + 600, "a stage scrolls a long table"
     unclosed = "<p>word<ul><li>one<li>two</ul>"
     assert len(heights_of(unclosed, unclosed)) == 2
 
