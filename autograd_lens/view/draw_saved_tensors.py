@@ -22,6 +22,7 @@ from .ledger_text import (
     groups_head,
     groups_text,
     head,
+    numbers,
     row_texts,
     text,
 )
@@ -42,7 +43,7 @@ def figure(ledger: SavedTensors) -> Figure:
 
 def _frame(ledger: SavedTensors) -> Frame:
     paint = (lambda: _picture(ledger)) if ledger.entries else None
-    return Frame(text(ledger), paint, caption=caption(ledger))
+    return Frame(text(ledger), paint, caption=caption(ledger), numbers=numbers(ledger))
 
 
 def _picture(ledger: SavedTensors) -> Picture:

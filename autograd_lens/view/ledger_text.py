@@ -23,20 +23,24 @@ def head(ledger: SavedTensors) -> str:
 
 
 def caption(ledger: SavedTensors) -> str:
-    """What there is to see, and then the sums."""
+    """What there is to see; nothing where all is freed."""
     kept = [entry for entry in ledger.entries if not entry.freed]
-    sums = _sums(ledger, exact_bytes)
     if not kept:
-        return sums
+        return ""
     if ledger.stale:
         changed = count(len(ledger.stale), "entry was", "entries were")
-        return f"{changed} changed in place after being saved: a backward raises. {sums}"
+        return f"{changed} changed in place after being saved: a backward raises."
     size = max(entry.storage_bytes for entry in kept)
     most = [entry for entry in kept if entry.storage_bytes == size]
     name = f"{short_name(most[0].field, 36)} of {most[0].node} {clip(most[0].label, 32)}"
     if len({entry.storages for entry in most}) > 1:
-        return f"{len(most):,} entries keep most: {short_bytes(size)} each, as {name}. {sums}"
-    return f"{name} keeps {'most: ' * (len(kept) > 1)}{short_bytes(size)}. {sums}"
+        return f"{len(most):,} entries keep most: {short_bytes(size)} each, as {name}."
+    return f"{name} keeps {'most: ' * (len(kept) > 1)}{short_bytes(size)}."
+
+
+def numbers(ledger: SavedTensors) -> str:
+    """The sums, in exact and in human units."""
+    return _sums(ledger, exact_bytes)
 
 
 def _sums(ledger: SavedTensors, words: Callable[[int], str]) -> str:

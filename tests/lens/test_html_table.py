@@ -268,9 +268,9 @@ def test_what_was_changed_and_what_was_freed_stand_out_by_a_word_and_a_colour():
 def test_bytes_have_a_unit_beside_the_exact_number():
     assert exact_bytes(999) == "999 B"
     assert exact_bytes(809_631_744) == "809,631,744 B (810 MB)"
-    caption = ledger("mlp").figure().draw().caption
-    assert "122,880 B (123 kB)" in caption
-    assert "mat2 of 3 AddmmBackward0 keeps most: 65.5 kB" in caption, "what keeps most"
+    frame = ledger("mlp").figure().draw()
+    assert "122,880 B (123 kB)" in frame.numbers
+    assert frame.caption == "mat2 of 3 AddmmBackward0 keeps most: 65.5 kB."
 
 
 def test_tables_that_take_turns_have_room_for_the_longest():
