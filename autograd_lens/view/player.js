@@ -19,7 +19,10 @@
   const reveal = f => {
     const stage = f.querySelector(".lens-stage");
     const now = [...stage.querySelectorAll(".now")].find(one => one.getClientRects().length);
-    if (!now) return;
+    if (!now) {
+      if (stage.querySelector(".wait")) stage.scrollTop = stage.scrollLeft = 0;
+      return;
+    };
     const a = now.getBoundingClientRect(), b = stage.getBoundingClientRect();
     stage.scrollLeft += Math.min(0, a.left - b.left - 8) + Math.max(0, a.right - b.right + 8);
     stage.scrollTop += Math.min(0, a.top - b.top - 8) + Math.max(0, a.bottom - b.bottom + 8);

@@ -114,7 +114,7 @@ def test_nothing_scrolls_sideways(sheet, view, width):
         "() => [...document.querySelectorAll('.lens-sorts > tbody > tr > td:not(:empty)')]"
         ".map(c => getComputedStyle(c, '::before').content).filter(c => c !== 'none').length"
     )
-    assert (labels > 0) == (width < 680), "a card says what each value is"
+    assert (labels > 0) == (width < 660), "a card says what each value is"
 
 
 @pytest.mark.parametrize("width", [390, 860])

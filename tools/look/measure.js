@@ -188,7 +188,7 @@
         found.set(key, known);
       }
     }
-    look.go(figure, 0);
+    look.go(figure, look.opening(figure));
     if (!moved) found.set("", {kind: "figure-stuck", what: `${count} states look alike`, px: 0, at: new Map()});
     const findings = [...found.values()].map(({kind, what, px, at}) => ({kind, what, px, states: [...at.values()]}));
     return {title: figure.getAttribute("aria-label") || "", of: count, findings};

@@ -8,7 +8,17 @@
   const buttons = c => [...c.querySelectorAll("button")];
   look.states = f => choices(f).reduce((n, c) => n * +c.dataset.size, 1);
   /* As in player.js: the choices are the digits of a state's number, the last one varies fastest. */
+  const digitOf = c => c.matches(".lens-menu")
+    ? buttons(c).findIndex(b => b.getAttribute("aria-pressed") === "true") : +c.value;
+  const now = f => choices(f).reduce((k, c) => k * +c.dataset.size + digitOf(c), 0);
+  const opened = new Map();
+  /* The state that a figure had when this was asked first. */
+  look.opening = f => {
+    if (!opened.has(f)) opened.set(f, now(f));
+    return opened.get(f);
+  };
   look.go = (f, k) => {
+    look.opening(f);
     for (const c of choices(f).reverse()) {
       const digit = k % +c.dataset.size;
       k = (k - digit) / +c.dataset.size;

@@ -65,7 +65,8 @@ def show_last(page: Page) -> list[str]:
 def show_first(page: Page) -> list[str]:
     """Bring every figure to its opening state; their names."""
     return page.evaluate(
-        "lensLook.figures().map(f => { lensLook.go(f, 0); return lensLook.name(f) })"
+        "lensLook.figures().map(f => { lensLook.go(f, lensLook.opening(f));"
+        " return lensLook.name(f) })"
     )
 
 
