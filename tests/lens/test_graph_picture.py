@@ -10,10 +10,10 @@ from independent import inline_svgs
 import autograd_lens as lens
 from autograd_lens.graphs.formulas import formula
 from autograd_lens.view.graph_facts import facts, saved_brief
-from tools.browsing import serve
-from tools.look import measure, stage
+from tools.testing.sizes import sized
 
 dot = pytest.mark.needs("dot")
+chromium = pytest.mark.needs("chromium")
 FONTS = ("Arial, 'Liberation Sans', Helvetica", "'DejaVu Sans', Verdana", "'DejaVu Serif', Georgia")
 
 # At the right of every text in a box, up to the border of the smallest box around it.
@@ -78,6 +78,8 @@ def changed():
 @pytest.fixture
 def opened(browsing, tmp_path):
     """A function that opens a view as a page."""
+    from tools.browsing import serve  # here, since the lens alone is tested without Playwright
+
     before = len(browsing.contexts)
     with serve(tmp_path) as address:
 
@@ -92,8 +94,18 @@ def opened(browsing, tmp_path):
 
 
 @dot
-@pytest.mark.parametrize("make", [mlp, long_names, opaque, hooks, large, changed])
+@chromium
+@pytest.mark.parametrize(
+    "make",
+    sized(
+        [mlp, long_names, opaque, hooks, large, changed],
+        lambda make: make in (mlp, long_names),
+        "a film and a graph of long names are measured so",
+    ),
+)
 def test_every_text_fits_into_its_box_in_any_font(opened, make):
+    from tools.look import measure, stage
+
     page = opened(make(), width=1200)
     stage.prepare(page)
     for font in FONTS:
@@ -110,6 +122,7 @@ def test_every_text_fits_into_its_box_in_any_font(opened, make):
 
 
 @dot
+@chromium
 def test_a_box_tells_pytorchs_formula_when_pointed_to_tapped_or_reached(opened):
     page = opened(mlp(), width=390)
     line = page.locator(".lens-note")
@@ -144,12 +157,14 @@ def test_a_film_says_pytorchs_formulas_once():
 
 
 @dot
+@chromium
 def test_without_scripts_no_line_promises_anything(opened):
     page = opened(mlp(), width=390, script=False)
     assert not page.locator(".lens-note").is_visible()
 
 
 @dot
+@chromium
 def test_a_still_graph_tells_too_and_so_does_each_frame_of_an_explorer(opened):
     def draw(power):
         w = torch.ones(2, requires_grad=True)
