@@ -149,7 +149,7 @@ def frame_parts(frame: Frame, svg: str, room: Stage) -> dict[str, str]:
             stage = f'<div class="lens-instead">{stage}{empty}</div>'
     said = []
     if frame.where:
-        said.append(f"<b>{escape(frame.where)}{':' if frame.caption else ''}</b>")
+        said.append(f"<b>{escape(frame.where)}{':' if frame.caption or frame.numbers else ''}</b>")
     if frame.caption:
         said.append(escape(frame.caption))
     if frame.numbers:
