@@ -180,9 +180,10 @@ def render_pictures(
     pictures = [None if k in markups else picture for k, picture in enumerate(pictures)]
     svgs, advice = _drawn(pictures)
     narrow = room.narrow.around(svgs)
-    stages = _inlined(frames, pictures, svgs, narrow)
     wide = room.wide
-    if any(picture and picture.wide for picture in pictures):
+    if not any(picture and picture.wide for picture in pictures):
+        stages = _inlined(frames, pictures, svgs, narrow)
+    else:
         widely = [picture and (picture.wide or picture) for picture in pictures]
         wide_svgs, advice = _drawn(widely)
         wide = room.wide.around(wide_svgs)
