@@ -77,17 +77,19 @@ def step(page: Page, film: Locator) -> str:
     """Press a film's buttons; returns what it failed to do, or nothing."""
     title = film.get_attribute("aria-label")
     stage, caption = film.locator(".lens-stage"), film.locator(".lens-caption")
-    first, said = stage.inner_html(), caption.inner_text()
+    opened, said = stage.inner_html(), caption.inner_text()
 
     def press(button: str) -> str:
         film.locator(button).click()
         at_rest(page)  # the page answers by itself, without a kernel
         return stage.inner_html()
 
-    if press(".lens-prev") != first:
-        return f"{title}: there is something before the first step"
-    if press(".lens-next") == first or caption.inner_text() == said:
+    if press(".lens-next") == opened or caption.inner_text() == said:
         return f"{title}: the next step shows nothing new"
-    if press(".lens-prev") != first:
+    if press(".lens-prev") != opened:
         return f"{title}: one step back is not where it was"
+    # A film opens on its first step; what was there before it is one press further back.
+    before = press(".lens-prev")
+    if press(".lens-prev") != before:
+        return f"{title}: there is something before its beginning"
     return ""

@@ -61,11 +61,12 @@ CHARTS = {
     "long numbers": chart({"a": ([123456, 123457], [0.1234561, 0.1234562])}),
     "zero": chart({"a": (STEPS, [0] * 5), "b": (STEPS, [0] * 5), "c": (STEPS, [0] * 5)}),
 }  # fmt: skip
-EVERY = [
-    pytest.param(picture, id=f"{name}, {layout}")
+PICTURES = {
+    f"{name}, {layout}": (result, picture)
     for name, result in CHARTS.items()
     for layout, picture in zip(("narrow", "wide"), layouts(result), strict=True)
-]
+}
+EVERY = [pytest.param(picture, id=name) for name, (_, picture) in PICTURES.items()]
 
 
 @pytest.mark.parametrize("picture", EVERY)
@@ -94,9 +95,8 @@ def traces(picture, named=True):
     return [mark for mark in picture.marks if isinstance(mark, Trace) and (mark.name or not named)]
 
 
-@pytest.mark.parametrize("picture", EVERY)
-def test_no_name_of_a_line_is_lost(picture):
-    (result,) = [r for r in CHARTS.values() if any(p is picture for p in layouts(r))]
+@pytest.mark.parametrize(("result", "picture"), PICTURES.values(), ids=PICTURES)
+def test_no_name_of_a_line_is_lost(result, picture):
     words = "".join(box.text for box in boxes(picture)).replace(" ", "")
     for line in result.lines:
         assert line.label.replace(" ", "") in words
