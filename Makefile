@@ -8,7 +8,8 @@ PIP_ARGS ?=
 PYTEST_ARGS ?=
 NOTEBOOKS ?=
 PORT ?= 8000
-WORKERS ?= 2
+# Tests often wait for a browser or a kernel: one more than the cores of a small machine.
+WORKERS ?= 3
 PART ?=
 BASE ?=
 URL ?=

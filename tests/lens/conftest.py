@@ -38,13 +38,11 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True, scope="module")
 def quick_collections():
-    """A collection takes half a second with all that is there before the first test.
+    """A collection takes half a second with all that is there before a file's first test.
 
-    Tests ask for many collections, and none of them is about what is older than the tests.
+    Tests ask for many collections, and none of them is about what is older than its file.
     """
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()

@@ -260,11 +260,13 @@ def test_nothing_on_stderr_when_the_lens_is_imported_first():
     assert stderr_of("import autograd_lens" + STEP) == ""
 
 
+@pytest.mark.large("nothing is written where the lens is imported first")
 def test_with_torch_first_one_line_tells_of_older_memory_that_went():
     (line,) = stderr_of(STEP).splitlines()  # said in the docstring of record_memory
     assert "was allocated before the profiling started" in line
 
 
+@pytest.mark.large("nothing is written where the lens is imported first")
 def test_without_the_log_level_the_profiler_does_write():
     """The control: were this empty, the tests above would say nothing."""
     written = stderr_of("import autograd_lens" + STEP, KINETO_LOG_LEVEL="1")

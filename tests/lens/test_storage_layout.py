@@ -73,6 +73,7 @@ def step(draw, x):
     return x[...]
 
 
+@pytest.mark.large("the cells of large layouts are compared with the addresses in a window")
 @settings(max_examples=1000)
 @given(views())
 def test_offsets_are_those_of_the_addresses(chain):

@@ -17,10 +17,15 @@ from autograd_lens._torch import threads
 from autograd_lens.graphs.deallocation import BAND
 
 STRESS = Path(__file__).with_name("stress.py")
+ONE_STRESS = pytest.mark.large("three recorders work beside two trainers on one model")
 STRESSES = pytest.mark.parametrize(
     ("kind", "runs", "recorders", "trainers"),
-    [("own", 5, 4, 0), ("shared", 5, 1, 3), ("shared", 5, 4, 0), ("shared", 5, 3, 2)],
-    ids=["own models", "three trainers", "four recorders", "both"],
+    [
+        pytest.param("own", 5, 4, 0, id="own models", marks=ONE_STRESS),
+        pytest.param("shared", 5, 1, 3, id="three trainers", marks=ONE_STRESS),
+        pytest.param("shared", 5, 4, 0, id="four recorders", marks=ONE_STRESS),
+        pytest.param("shared", 5, 3, 2, id="both"),
+    ],
 )
 
 
@@ -44,6 +49,7 @@ def test_recordings_beside_other_threads(kind, runs, recorders, trainers):
     assert_right(json.loads(ran.stdout), runs, recorders, trainers)
 
 
+@ONE_STRESS
 def test_recordings_beside_other_threads_in_a_kernel(tmp_path):
     nbformat = pytest.importorskip("nbformat", reason="the lens alone is tested without kernels")
     from tools.notebooks import execute

@@ -159,6 +159,7 @@ def test_no_kernel_at_all(script, phrase, tmp_path):
     assert phrase in texts[0]
 
 
+@KERNELS
 def test_the_package_is_this_checkouts_and_folders_come_first(tmp_path):
     first, folder = tmp_path / "first", tmp_path / "folder"
     first.mkdir()
@@ -472,6 +473,7 @@ def command(tmp_path, monkeypatch):
     return run
 
 
+@KERNELS
 def test_nothing_changed_exits_with_0(command, capsys):
     assert command() == 0
     assert "1 notebook, 1 cell, 0 changed" in capsys.readouterr().out
@@ -503,6 +505,7 @@ def test_wrong_usage_exits_with_2_and_says_why(arguments, phrase, capsys, monkey
     assert phrase in error and error.count("\n") == 1
 
 
+@KERNELS
 def test_a_failed_installation_exits_with_2_and_leaves_a_report(command, monkeypatch, capsys):
     def ensure(*_):
         raise environments.NotInstalled("pip install torch==2.15.0 failed: the disk is full")
@@ -517,6 +520,7 @@ def test_a_failed_installation_exits_with_2_and_leaves_a_report(command, monkeyp
     assert not (command.reports / "2.15.0.json").exists(), "of an earlier run"
 
 
+@KERNELS
 def test_a_bad_explanation_exits_with_2(command, monkeypatch, tmp_path, capsys):
     (tmp_path / "explained.toml").write_text("[[difference]]\n")
     monkeypatch.setattr(explained.load, "__defaults__", (tmp_path / "explained.toml",))

@@ -78,7 +78,12 @@ def test_an_index_that_says_nothing_is_not_waited_for(index):
 def test_an_address_that_is_not_found_is_not_waited_for(monkeypatch):
     """A look-up of an address knows no limit of time."""
     over = threading.Event()
-    monkeypatch.setattr(cpu_wheels.urllib.request, "urlopen", lambda *_, **__: over.wait())
+
+    def urlopen(*_, **__):
+        over.wait()
+        raise OSError("no such host")
+
+    monkeypatch.setattr(cpu_wheels.urllib.request, "urlopen", urlopen)
     assert not cpu_wheels.answers("http://127.0.0.1", patience=0.2)
     over.set()
 

@@ -96,6 +96,7 @@ def test_sorts_by_keyboard(sheet):
     assert shown(page) == OPS and page.locator("[aria-sort]").count() == 0
 
 
+@pytest.mark.large("one table answers by itself")
 def test_two_tables_answer_alone_and_once(sheet):
     page = sheet(copies=2)
     first, second = page.locator(".lens-sheet").all()

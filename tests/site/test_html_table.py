@@ -8,6 +8,7 @@ from checks import barriers, too_wide
 
 import autograd_lens as lens
 from autograd_lens.ledger.groups import natural
+from tools.testing.sizes import sized
 
 pytestmark = pytest.mark.needs("chromium")
 NET = torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
@@ -99,7 +100,9 @@ def test_without_scripts_it_is_complete_and_opens(sheet, width):
         assert not inside.nth(k).is_visible()
 
 
-@pytest.mark.parametrize("width", [360, 390, 710, 860])
+@pytest.mark.parametrize(
+    "width", sized([360, 390, 710, 860], lambda width: width in (390, 710), "two widths are tried")
+)
 @pytest.mark.parametrize("view", [LEDGER, MODULES], ids=["ledger", "modules"])
 def test_nothing_scrolls_sideways(sheet, view, width):
     page = sheet(view, width=width)
@@ -117,8 +120,14 @@ def test_nothing_scrolls_sideways(sheet, view, width):
     assert (labels > 0) == (width < 660), "a card says what each value is"
 
 
-@pytest.mark.parametrize("width", [390, 860])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "width, theme",
+    sized(
+        [(390, "light"), (390, "dark"), (860, "light"), (860, "dark")],
+        lambda case: case == (390, "dark"),
+        "axe reads it on a phone in dark, and the book's pages",
+    ),
+)
 def test_no_barriers(sheet, width, theme):
     page = sheet(MODULES, width=width, theme=theme)
     page.locator(".lens-sorts summary").first.click()

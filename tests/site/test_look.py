@@ -22,6 +22,9 @@ from tools.repository import ROOT
 
 pytestmark = pytest.mark.needs("chromium")
 
+# A tool is tested whole where it has changed.
+WHOLE = pytest.mark.large("`make check` has it where tools/look has changed; one part is tested")
+
 PHONE = LOOKS[0]
 PLAYER = script()
 
@@ -157,6 +160,7 @@ DRAWN = {
 }
 
 
+@WHOLE
 @pytest.mark.parametrize("inner, kind, px", DRAWN.values(), ids=DRAWN)
 def test_what_is_wrong_with_a_drawn_text_is_seen(measured, inner, kind, px):
     (problem,) = measured(figure(picture(inner)))
@@ -192,6 +196,7 @@ FINE = {
 }
 
 
+@WHOLE
 @pytest.mark.parametrize("inner", FINE.values(), ids=FINE)
 def test_a_picture_that_is_well_drawn_passes(measured, inner):
     assert measured(figure(picture(inner))) == []
@@ -265,6 +270,7 @@ PARTS = {
 }
 
 
+@WHOLE
 @pytest.mark.parametrize("inner, kind", PARTS.values(), ids=PARTS)
 def test_what_is_wrong_with_the_parts_of_a_figure_is_seen(measured, inner, kind):
     assert kind in kinds(measured(inner))
@@ -447,11 +453,6 @@ html[data-theme="dark"] .patch { background: rgb(0, 200, 0) }
   html[data-theme="dark"] .patch { background: rgb(200, 200, 0) } }
 </style>"""
 LEADS_ON = '<meta http-equiv="Refresh" content="0; url=book/good.html">'
-
-
-WHOLE = pytest.mark.large(
-    "`make check` has it where tools/look has changed; parts are tested above"
-)
 
 
 @pytest.fixture

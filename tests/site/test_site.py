@@ -55,9 +55,9 @@ LOOKS = [
     for turn, name in enumerate(PAGES)
     for way in WAYS[: 2 if (ROOT / name).with_suffix(".ipynb").exists() else 4]
 ]
-# Axe needs about 15 s for a long page. Of those the small size has one.
-LONG = pytest.mark.large("axe reads chapter 6 and the short pages; all pages are made of the same")
-READ_BY_AXE = [
+# Axe and a key for each figure need about 15 s for a long page. Of those the small size has one.
+LONG = pytest.mark.large("chapter 6 and the short pages are tested; all are made of the same")
+ONE_LONG = [
     pytest.param(*one.values, marks=[*one.marks, *([LONG] if is_long(one.values[0][0]) else [])])
     for one in LOOKS
 ]
@@ -106,6 +106,7 @@ def test_figures_have_name_and_twin(look):
     assert checks.unnamed_figures(page) + checks.broken_references(page) == []
 
 
+@pytest.mark.parametrize("look", ONE_LONG, indirect=True, ids=named)
 def test_figures_answer_a_key(look):
     page, journal = look
     assert checks.deaf_figures(page) + journal.problems == []
@@ -152,7 +153,7 @@ def test_fits_its_width(look):
     assert checks.too_wide(page) + checks.clipped_maths(page) + checks.cut_controls(page) == []
 
 
-@pytest.mark.parametrize("look", READ_BY_AXE, indirect=True, ids=named)
+@pytest.mark.parametrize("look", ONE_LONG, indirect=True, ids=named)
 def test_has_no_serious_barrier_and_is_in_order(look):
     page, _ = look
     checks.unfold(page)
@@ -228,7 +229,10 @@ def test_the_first_paint_has_the_theme_of_the_system(visit, theme):
     assert page.evaluate("() => document.documentElement.dataset.theme") == theme
 
 
-@pytest.mark.parametrize("source", sources())
+@pytest.mark.parametrize(
+    "source",
+    sized(sources(), lambda source: "06_" in source, "the maths of one chapter is counted"),
+)
 def test_maths_is_drawn_in_the_build(site, source):
     path = next(p for suffix in ("ipynb", "md") if (p := ROOT / f"{source}.{suffix}").exists())
     page = source_of(site / f"{source}.html")
@@ -254,7 +258,9 @@ def test_what_opens_has_no_serious_barrier(visit, state, width, theme):
     assert checks.barriers(page, without="article.bd-article") == []  # read as a page above
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "theme", sized(["light", "dark"], lambda theme: theme == "dark", "it is read in the dark")
+)
 def test_the_button_that_leads_to_the_top_can_be_read(visit, theme):
     page, _ = visit("book/index.html", width=390, theme=theme)
     button = page.locator("#pst-back-to-top")
@@ -400,6 +406,7 @@ def test_the_word_that_was_searched_for_is_marked(visit):
     assert journal.problems == []
 
 
+@pytest.mark.large("a search is made, and its result is opened")
 def test_search_finds_nothing_where_nothing_is(visit):
     page, _ = visit("book/index.html")
     search(page, "xylophonequartet")
