@@ -19,6 +19,7 @@ and the build fails rather than publish a heavy page.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -60,6 +61,7 @@ def lean_pages(out: Path, site: str, found: list[Path]) -> None:
     new: dict[Path, str] = {}
     texts: list[str] = []
     counts: Counter[str] = Counter()
+    legend = out / figures.LEGEND
     for path in found:
         text = path.read_text(encoding="utf-8")
         chapter = figures.chapter_of(path.relative_to(out)) or str(path)
@@ -67,6 +69,8 @@ def lean_pages(out: Path, site: str, found: list[Path]) -> None:
             if pages.MARK not in text:
                 number = chapter if chapter.isdigit() else ""
                 text, counts[chapter] = figures.number(text, number, counts[chapter])
+                if legend in found and path != legend:
+                    text = figures.link_legend(text, os.path.relpath(legend, path.parent))
                 text = pages.lean(text, path.name == "search.html")
                 text = new[path] = heights.guess(slim(figures.hoist(text)))
             else:

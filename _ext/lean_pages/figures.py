@@ -4,7 +4,8 @@ In a notebook each output may be a document of its own, and the copies are right
 wait for their turn are elements there, and text on a page, where a phone would have to make them
 all before it can show the chapter.
 
-On a page a figure has a number and an address, so that it can be cited and linked.
+On a page a figure has a number and an address, so that it can be cited and linked; its keys lead to
+the legend.
 """
 
 from __future__ import annotations
@@ -65,6 +66,19 @@ def chapter_of(page: PurePath) -> str:
     """The number of a page's chapter (1 for `book/01_tape/roots.html`), or nothing."""
     found = [re.match(r"(\d\d)_", part) for part in page.parts]
     return next((str(int(one[1])) for one in found if one), "")
+
+
+LEGEND = PurePath("book/legend.html")
+"""The page that says what colours and marks mean."""
+
+KEYS = re.compile(
+    r'(<span class="lens-legend">(?:<span><i class="[^"]*"></i>[^<]*</span>)+)(</span></div>)'
+)
+
+
+def link_legend(html: str, address: str) -> str:
+    """After the keys of each figure, a link to the page that explains them."""
+    return KEYS.sub(rf'\1<a class="lens-how" href="{address}">legend</a>\2', html)
 
 
 def number(html: str, chapter: str, before: int) -> tuple[str, int]:

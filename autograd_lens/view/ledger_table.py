@@ -14,7 +14,7 @@ from .html_table import Cell, Column, Row, Table
 from .ledger_text import MOST_ROWS, keeps, more_bytes, shared, stale, unseen
 from .text import clip, count, exact_bytes, shape_words, short_bytes, short_name
 
-COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "done", "input": "forward"}
+COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "state", "input": "forward"}
 """For each role of a storage, its role in the theme."""
 
 MOST_ON_A_PAGE = 200

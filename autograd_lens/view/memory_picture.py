@@ -20,9 +20,9 @@ from .text import short_bytes
 
 LOOKS = {
     "parameter": ("parameter-fill", "parameter"),
-    "buffer": ("panel", "parameter"),
+    "buffer": ("panel", "state"),
     "input": ("forward-fill", "forward"),
-    "optimizer": ("done-fill", "done"),
+    "optimizer": ("state-fill", "state"),
     "gradient": ("gradient-fill", "gradient"),
     "activation": ("saved-fill", "saved"),
     "kept": ("line", "ink"),

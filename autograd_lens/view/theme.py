@@ -25,6 +25,8 @@ COLOURS: dict[str, tuple[str, str]] = {
     "parameter-fill": ("#f3eefc", "#261d3d"),
     "done": ("#0b7a6f", "#54d1c1"),
     "done-fill": ("#d9f2ee", "#10332f"),
+    "state": ("#4f6b12", "#b9d36c"),
+    "state-fill": ("#edf3d8", "#28310f"),
     "error": ("#b3123f", "#ff7da0"),
     "error-fill": ("#fde4ec", "#401322"),
     # Lines of a chart: no colour of a role. Light and dark ones alternate, for readers who see

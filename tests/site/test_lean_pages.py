@@ -302,6 +302,19 @@ def test_figures_have_numbers_and_addresses():
         figures.number('<figure class="lens">', "", 0)
 
 
+KEYED = (
+    '<div class="lens-head"><span class="lens-legend">'
+    '<span><i class="lens-key lens-saved"></i>saved tensor</span></span></div>'
+)
+
+
+def test_keys_lead_to_the_legend():
+    linked = figures.link_legend(KEYED, "../legend.html")
+    assert linked.count('<a class="lens-how" href="../legend.html">legend</a></span></div>') == 1
+    without = re.sub("<span><i.*?</span>", "", KEYED)
+    assert figures.link_legend(without, "legend.html") == without, "no keys, nothing to explain"
+
+
 def test_a_further_page_belongs_to_its_chapter():
     chapters = ["book/01_tape.html", "book/01_tape/roots.html", "book/atlas.html"]
     assert [figures.chapter_of(PurePath(page)) for page in chapters] == ["1", "1", ""]

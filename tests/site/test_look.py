@@ -291,6 +291,11 @@ WELL_MADE = {
         GOOD, head='<span class="lens-legend"><span>leaf <span>two</span></span></span>'
     ),
     "text": figure("<pre class='lens-text'>nothing to draw</pre>"),
+    "a verdict": figure("<pre class='lens-text'>✓ w: exact</pre>", caption=""),
+    "a row out of sight": figure(
+        "<div style='height: 300px'></div><details><summary>row</summary></details>",
+        more="<style>.lens-stage { height: 290px; overflow: auto }</style>",
+    ),
     "in an answer": f"<details><summary>Answer</summary>{figure(GOOD)}</details>",
     "in a section that is not laid out": '<section style="content-visibility: auto; '
     f'contain-intrinsic-size: auto 40px; margin-top: 9000px">{figure(GOOD)}</section>',

@@ -145,17 +145,27 @@
     }
     return found;
   };
+  /* The part of a box that its stage shows: what is scrolled out of sight overlaps nothing. */
+  const onStage = e => {
+    const box = e.getBoundingClientRect(), stage = e.parentElement.closest(".lens-stage");
+    if (!stage) return box;
+    const edge = stage.getBoundingClientRect();
+    return {left: Math.max(box.left, edge.left), right: Math.min(box.right, edge.right),
+      top: Math.max(box.top, edge.top), bottom: Math.min(box.bottom, edge.bottom)};
+  };
   const BLOCKS = ".lens-head, .lens-controls, .lens-stage, .lens-gauge, figcaption";
   const PARTS = ".lens-head b, .lens-legend span, .lens-controls :is(button, input, output, .lens-menu > span), "
     + ".lens-stage, .lens-meter, .lens-caption, .lens-advice, summary";
   const parts = (figure, limits) => [BLOCKS, PARTS].flatMap(which => {
     const all = [...figure.querySelectorAll(which)].filter(seen).map(
-      element => ({element, name: nameOf(element), box: element.getBoundingClientRect()}));
+      element => ({element, name: nameOf(element), box: onStage(element)}));
     const apart = (a, b) => !a.element.contains(b.element) && !b.element.contains(a.element);
     return overlaps(all, limits.part, "parts-overlap", apart);
   });
   const caption = figure => {
     const e = figure.querySelector(".lens-caption"), words = e ? e.textContent.trim() : "";
+    /* Where there is no picture, its text stands on the stage: a verdict is its own sentence. */
+    if (!words && figure.querySelector(".lens-stage > .lens-text")) return [];
     if (!words) return [{kind: "caption-missing", what: e ? "the caption is empty" : "there is no caption", px: 0}];
     const box = e.getBoundingClientRect();
     let hidden = !seen(e) || shared(box, box) < 1;
