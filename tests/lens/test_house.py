@@ -1,9 +1,12 @@
 """The package is built in layers: what is below knows nothing of what is above."""
 
 import ast
+import functools
+import sys
 from pathlib import Path
 
 import pytest
+import torch
 
 import autograd_lens as lens
 
@@ -80,3 +83,45 @@ def test_no_module_is_called_as_a_verb():
         path.name for path in PACKAGE.iterdir() if path.is_dir()
     }
     assert rooms & set(lens.__all__) == set()
+
+
+@functools.cache
+def inside(filename):
+    """A file as the package knows it; empty for a file that is not the package's."""
+    path = Path(filename)
+    return str(path.relative_to(PACKAGE)) if PACKAGE in path.parents else ""
+
+
+def deepest_way(call):
+    """The longest chain of the package's modules that call one another while ``call`` runs."""
+    ways = {()}
+
+    def look(frame, event, _):
+        if event != "call":
+            return
+        way = []
+        while frame:
+            module = inside(frame.f_code.co_filename)
+            if module and way[-1:] != [module]:
+                way.append(module)
+            frame = frame.f_back
+        ways.add(tuple(reversed(way)))
+
+    sys.setprofile(look)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return max(ways, key=len)
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("verb", ["graph", "saved_tensors", "record_backward"])
+def test_a_verb_is_six_modules_deep_and_calls_go_one_way(verb, recorded):
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+    with lens.record_saved() as recorder:
+        loss = model(torch.randn(5, 3)).sum()
+    more = {"recorder": recorder} if recorded and verb == "saved_tensors" else {}
+    way = deepest_way(lambda: getattr(lens, verb)(loss, names=model, **more))
+    assert 3 <= len(way) <= 6
+    assert len(set(way)) == len(way), "a module was entered again from below"
