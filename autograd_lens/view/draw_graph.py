@@ -6,7 +6,7 @@ from ..graphs.grad_graph import GradGraph
 from .dot import DotPicture
 from .figure import Choice, Figure, Frame
 from .folding import Group, Joined
-from .graph_dot import shares_storage, source
+from .graph_dot import source
 from .graph_facts import joined_facts, notes
 from .graph_groups import Modules, folded
 from .graph_text import head, text
@@ -59,6 +59,4 @@ def legend(graph: GradGraph, most: int | None = None) -> dict[str, str]:
         roles["error"] = "changed since it was saved"
     if graph.leaves:
         roles["parameter"] = "leaf"
-    if shares_storage(graph, most):
-        roles["shared"] = "same storage"
     return roles

@@ -136,6 +136,7 @@ _COLOUR = {
     "formula": "muted",
     "attribute": "muted",
     "version": "muted",
+    "storage": "muted",
     "opaque": "muted",
     "hook": "gradient",
 }
