@@ -152,7 +152,7 @@ class _Planes:
         if not alike:
             return ""
         every = alike == sum(1 for _ in shown_indices(self.tensor))
-        return ", values = places" if every else ", values = places or @place"
+        return ", values = places" if every else ", values = places or @"
 
     def says_both(self, index: Index) -> bool:
         """Whether the value of an element is the number of its place, too."""

@@ -55,7 +55,7 @@ class _Page:
 
     def __post_init__(self) -> None:
         size = self.form.letters
-        self.line = 1.3 * size
+        self.line, self.gap = 1.3 * size, 0.9 * size
         labels = [self.label(row) for block in self.strips for row in block.rows()]
         self.left = math.ceil(max(width_of(label, size) for label in labels) + 6)
         cell, element = self.room(self.strips), self.room(self.grids)
@@ -83,15 +83,15 @@ class _Page:
         """All blocks below each other; grids also beside each other where there is room."""
         y = 0.0
         for strip in self.strips:
-            y = self.strip(strip, y) + self.line
+            y = self.strip(strip, y) + self.gap
         column, bottom = 0, y
         for grid in self.grids:
             wide = self.columns_of(grid)
             if column and column + wide > self.columns:
                 column, y = 0, bottom
-            bottom = max(bottom, self.grid(grid, column, y) + self.line)
+            bottom = max(bottom, self.grid(grid, column, y) + self.gap)
             column += wide + 1
-        return Sketch((self.right + 1, bottom - self.line + 1), tuple(self.marks), centred=False)
+        return Sketch((self.right + 1, bottom - self.gap + 1), tuple(self.marks), centred=False)
 
     def at(self, column: int) -> float:
         """Where a column begins."""

@@ -277,7 +277,6 @@ def shared_with_a_given_name():
         shared_without_names,
         shared_with_a_given_name,
         changed,
-        opaque,
         long_names,
     ],
 )

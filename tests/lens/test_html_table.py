@@ -322,7 +322,18 @@ def test_no_type_is_smaller_than_12_px():
 
 
 @dot
-@pytest.mark.parametrize("make", [stale, lambda: lens.graph(stale_output())])
+@pytest.mark.parametrize(
+    "make",
+    [
+        stale,
+        lambda: lens.graph(stale_output()),
+        lambda: lens.record_backward(stale_output()),
+        lambda: lens.storage_layout(torch.arange(6).reshape(2, 3)),
+        lambda: lens.chart({"line": ([1, 2], [3, 4])}, x="x", y="y"),
+        lambda: lens.record_memory(lambda: stale_output().backward()),
+        lambda: lens.check("it", torch.zeros(2), torch.ones(2)),
+    ],
+)
 def test_a_png_is_opaque(make, tmp_path):
     import io
 
