@@ -50,7 +50,7 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
     )
 
 
-def legend(graph: GradGraph, most: int | None = None) -> dict[str, str]:
+def legend(graph: GradGraph) -> dict[str, str]:
     """The roles that occur in the picture, with their words."""
     roles = {}
     if any(not s.empty and not s.stale for node in graph.nodes for s in node.saved):

@@ -32,14 +32,12 @@ class Fact:
         brief: the line for a box, where there is little room: a formula in mathematics, a saved
             tensor as ``field → what``. Empty where another line of the box says it, and for a
             place that was not needed.
-        place: of a saved tensor, its position among those of the node.
         saved: the saved tensor.
     """
 
     kind: str
     words: str
     brief: str
-    place: int = 0
     saved: SavedTensor | None = None
 
 
@@ -51,8 +49,8 @@ def facts(graph: GradGraph, node: Node, detailed: bool) -> list[Fact]:
     if detailed:
         found += _formulas(graph, node)
     found += [
-        Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), place, saved)
-        for place, saved in enumerate(node.saved)
+        Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), saved)
+        for saved in node.saved
     ]
     found += _hooks(node)
     if node.kind == "opaque":
