@@ -97,6 +97,15 @@ class GradGraph(Result):
         return self._fan_out[index]
 
     @cached_property
+    def shared_storages(self) -> frozenset[int]:
+        """Storages that several nodes hold: a leaf its own, an operation those of what it saved."""
+        holders: Counter[int] = Counter()
+        for node in self.nodes:
+            held = {number for saved in node.saved for number in saved.storages}
+            holders.update(held.union(node.leaf.storages if node.leaf else ()))
+        return frozenset(number for number, nodes in holders.items() if nodes > 1)
+
+    @cached_property
     def _fan_out(self) -> Counter[int]:
         return Counter(edge.source for edge in self.edges)
 

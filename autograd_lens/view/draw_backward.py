@@ -33,7 +33,7 @@ def figure(recording: BackwardRecording) -> Figure:
         title="Backward, step by step",
         draw=film.frame,
         choices=(Choice("step", tuple(range(last + 1)), "film", labels, start=min(1, last)),),
-        legend={"gradient": "gradient", **legend(recording.graph, MAX_ITEMS), "done": "done"},
+        legend={"gradient": "gradient", **legend(recording.graph), "done": "done"},
         head=f"backward over a {head(recording.graph)}",
     )
 

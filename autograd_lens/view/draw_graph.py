@@ -6,7 +6,7 @@ from ..graphs.grad_graph import GradGraph
 from .dot import DotPicture
 from .figure import Choice, Figure, Frame
 from .folding import Group, Joined
-from .graph_dot import shares_storage, source
+from .graph_dot import source
 from .graph_facts import joined_facts, notes
 from .graph_groups import Modules, folded
 from .graph_text import head, text
@@ -50,7 +50,7 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
     )
 
 
-def legend(graph: GradGraph, most: int | None = None) -> dict[str, str]:
+def legend(graph: GradGraph) -> dict[str, str]:
     """The roles that occur in the picture, with their words."""
     roles = {}
     if any(not s.empty and not s.stale for node in graph.nodes for s in node.saved):
@@ -59,6 +59,4 @@ def legend(graph: GradGraph, most: int | None = None) -> dict[str, str]:
         roles["error"] = "changed since it was saved"
     if graph.leaves:
         roles["parameter"] = "leaf"
-    if shares_storage(graph, most):
-        roles["shared"] = "same storage"
     return roles

@@ -24,6 +24,7 @@ from .ledger_text import (
     head,
     numbers,
     row_texts,
+    shown_entries,
     text,
 )
 from .tables import cell, document, node, table, words
@@ -55,7 +56,7 @@ def source(ledger: SavedTensors) -> str:
 
     The first columns are those that a phone shows without scrolling: tensor, versions, bytes.
     """
-    shown = ledger.entries[:MOST_ROWS]
+    shown = shown_entries(ledger)
     largest = max((entry.storage_bytes for entry in shown), default=0)
     order = ("node", "field", "saved at", "now", "bytes", "", "role", "shape", "")
     rows = [[_heading(text) for text in order]]

@@ -136,6 +136,7 @@ _COLOUR = {
     "formula": "muted",
     "attribute": "muted",
     "version": "muted",
+    "storage": "muted",
     "opaque": "muted",
     "hook": "gradient",
 }
@@ -144,20 +145,19 @@ _COLOUR = {
 def _row(fact: Fact, look: Look) -> str:
     """The row of a fact; what was saved is a filled row."""
     if fact.saved is not None:
-        return _saved(fact.saved, fact.brief, fact.place, look)
+        return _saved(fact.saved, fact.brief, look)
     if fact.kind == "grad":
         return _cell(look.text or fact.brief, room=look.room)
     return _cell(fact.brief, colour=_COLOUR.get(fact.kind, "ink"))
 
 
-def _saved(saved: SavedTensor, held: str, place: int, look: Look) -> str:
+def _saved(saved: SavedTensor, held: str, look: Look) -> str:
     freed = saved.freed or saved.field in look.freed
     fill = None if freed else "error-fill" if saved.stale else "saved-fill"
     return _cell(
         gone(saved) if freed else held,
         colour="muted" if freed else "error" if saved.stale else "ink",
         fill=fill,
-        port=f"s{place}",
         room=max(width_of(held, ROW), width_of(gone(saved), ROW)) if look.state else 0,
     )
 
@@ -245,7 +245,6 @@ def _cell(
     colour: str = "ink",
     fill: str | None = None,
     frame: str | None = None,
-    port: str | None = None,
     room: float = 0,
 ) -> str:
     return cell(
@@ -254,6 +253,5 @@ def _cell(
         bgcolor=fill,
         border=1 if frame else None,
         color=frame,
-        port=port,
         width=_room(max(room, width_of(text, ROW))),
     )

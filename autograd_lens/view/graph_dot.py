@@ -1,4 +1,4 @@
-"""A graph as Graphviz source: where boxes and edges stand, which are left out, what is dotted.
+"""A graph as Graphviz source: where boxes and edges stand, and which are left out.
 
 A film draws the same picture many times with other :class:`Looks`; everything that will ever be
 written has its place from the start, so nothing moves between frames.
@@ -54,8 +54,6 @@ def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
                 # A heavier edge is drawn straighter: so is then the longest way down.
                 spine = below[start] == below[end] + 1
                 yield _edge(graph, number, start, end, looks, spine)
-        if detailed:
-            yield from _shared_storage(graph, folded, looks)
         yield "}"
 
     return "\n".join(_in_chunks(statements()))
@@ -129,40 +127,3 @@ def _label(said: str) -> str:
     room = ceil(width_of(said, ROW)) + SPARE
     cells = [cell(width=4), cell(written(said), align="LEFT", width=room)]
     return table([cells], cellborder=0, cellspacing=0, cellpadding=0)
-
-
-def shares_storage(graph: GradGraph, most: int | None = None) -> bool:
-    """True when the picture has dotted lines between places of one storage."""
-    folded = folded_graph(graph, most=most)
-    detailed = is_detailed(folded)
-    return detailed and any(True for _ in _shared_storage(graph, folded, Looks()))
-
-
-def _shared_storage(graph: GradGraph, folded: Folded, looks: Looks) -> list[str]:
-    """Dotted lines between places that share memory: saved rows, and the leaf they belong to.
-
-    A line to a row that a film shows as let go keeps its room but is not painted.
-    """
-    places: dict[int, list[tuple[str, str, bool]]] = {}  # storage -> (node, end, held)
-    for node in graph.nodes:
-        if folded.item_of[node.index] in folded.joined:
-            continue
-        name, freed = f"node{node.index}", looks.items.get(node.index, STILL).freed
-        if node.leaf is not None:
-            for number in node.leaf.storages:
-                places.setdefault(number, []).insert(0, (name, name, True))
-        for k, saved in enumerate(node.saved):
-            for number in saved.storages:
-                end = f"{name}:s{k}"
-                places.setdefault(number, []).append((name, end, saved.field not in freed))
-    lines = []
-    for number, sharing in places.items():
-        first, first_end, first_held = sharing[0]
-        for k, (other, end, held) in enumerate(sharing[1:]):
-            if other != first:
-                colour = light("saved") if held and first_held else "transparent"
-                lines.append(
-                    f'{end} -> {first_end} [id=edge_s{number}_{k} class="shared" style=dotted '
-                    f'dir=none constraint=false color="{colour}" penwidth=1.4]'
-                )
-    return lines

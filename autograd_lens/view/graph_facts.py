@@ -17,9 +17,8 @@ from .folding import Folded, Joined
 from .text import clip, count, grad_words, shape_words, short_bytes, short_name
 
 DETAILED = 60
-"""Above so many items a picture and its text leave out formulas and attributes, the picture also
-the lines between shared storages; and a leaf is a framed row in every node that uses it, since an
-edge across the whole picture can't be followed."""
+"""Above so many items a picture and its text leave out formulas and attributes; and a leaf is a
+framed row in every node that uses it, since an edge across the whole picture can't be followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +27,30 @@ class Fact:
 
     Attributes:
         kind: ``"output"``, ``"shape"``, ``"grad"``, ``"version"``, ``"formula"``, ``"attribute"``,
-            ``"saved"``, ``"hook"`` or ``"opaque"``.
+            ``"saved"``, ``"storage"``, ``"hook"`` or ``"opaque"``.
         words: the line in full.
         brief: the line for a box, where there is little room: a formula in mathematics, a saved
             tensor as ``field → what``. Empty where another line of the box says it, and for a
             place that was not needed.
-        place: of a saved tensor, its position among those of the node.
         saved: the saved tensor.
     """
 
     kind: str
     words: str
     brief: str
-    place: int = 0
     saved: SavedTensor | None = None
 
 
 def facts(graph: GradGraph, node: Node, detailed: bool) -> list[Fact]:
     """What is said of a node, in order; formulas and attributes only where it is ``detailed``."""
     if node.leaf is not None:
-        return _leaf(node)
+        return _leaf(graph, node)
     found = _outputs(node)
     if detailed:
         found += _formulas(graph, node)
     found += [
-        Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), place, saved)
-        for place, saved in enumerate(node.saved)
+        Fact("saved", saved_words(graph, saved), saved_brief(graph, saved), saved)
+        for saved in node.saved
     ]
     found += _hooks(node)
     if node.kind == "opaque":
@@ -65,13 +62,34 @@ def _fact(kind: str, words: str) -> Fact:
     return Fact(kind, words, clip(words, 40))
 
 
-def _leaf(node: Node) -> list[Fact]:
+def _leaf(graph: GradGraph, node: Node) -> list[Fact]:
     leaf = node.leaf
     grad = f".grad {grad_words(leaf.grad, leaf.grad_values)}"
     found = [_fact("shape", shape_words(leaf.shape)), _fact("grad", grad)]
     if leaf.version:
         found.append(_fact("version", f"version {leaf.version}"))
+    for number in sorted(graph.shared_storages.intersection(leaf.storages)):
+        # Where a node saved it, its row says the name of the storage.
+        names = graph.storages[number].names
+        if names[:1] != (node.label,):
+            found.append(Fact("storage", _storage(graph, number), storage_name(graph, number)))
     return found + _hooks(node)
+
+
+def _storage(graph: GradGraph, number: int) -> str:
+    names = graph.storages[number].names
+    return f"storage {number}" + (f" of {short_name(names[0])}" if names else "")
+
+
+def storage_name(graph: GradGraph, number: int) -> str:
+    """What a box calls a storage: by its owner, or by its number where several nodes hold it.
+
+    Two boxes that say the same name hold the same storage.
+    """
+    names = graph.storages[number].names
+    if names:
+        return short_name(names[0], 32)
+    return f"storage {number}" if number in graph.shared_storages else ""
 
 
 def _outputs(node: Node) -> list[Fact]:
@@ -94,7 +112,7 @@ def _formulas(graph: GradGraph, node: Node) -> list[Fact]:
     forms = mathematics(node.name)
     wanted = _inputs_with_gradient(graph, node)
     kept = _attributes(node)
-    values = dict(node.attributes) | {name: "" for name, text in kept if text == _NO_END}
+    values = dict(node.attributes) | {name: "" for name, text in kept if _is_open(name, text)}
     inputs_of: dict[str, list[str]] = {}
     for name in wanted:
         if name in forms:
@@ -108,14 +126,31 @@ def _formulas(graph: GradGraph, node: Node) -> list[Fact]:
         for name in wanted
     ]
     said = {value for form in forms.values() for value in names_of_values(form)}
-    rest = ", ".join(f"{short_name(name)} = {text}" for name, text in kept if name not in said)
+    rest = ", ".join(_kept(name, text) for name, text in kept if name not in said)
     for number, (name, text) in enumerate(kept):
         line = "" if number else clip(rest, 60)
-        found.append(Fact("attribute", f"{short_name(name)} = {text}", line))
+        found.append(Fact("attribute", _kept(name, text), line))
     return found
 
 
-_NO_END = str(2**63 - 1)  # of a slice such as x[1:]
+_OPEN = {"start": "from the beginning", "end": "to the end"}
+"""What a bound of a slice means that was left out, as in ``x[1:]``."""
+
+_BEYOND = 2**62
+"""PyTorch keeps a number from here on, or None, for a bound that was left out or is too large."""
+
+
+def _is_open(name: str, text: str) -> bool:
+    """Whether a value is a bound of a slice that leaves nothing out."""
+    if name not in _OPEN or text == "None":
+        return name in _OPEN
+    sign = 1 if name == "end" else -1
+    return text.lstrip("-").isdigit() and sign * int(text) >= _BEYOND
+
+
+def _kept(name: str, text: str) -> str:
+    """A value that a node keeps, in words: ``dim = 0``."""
+    return f"{short_name(name)} = {_OPEN[name] if _is_open(name, text) else text}"
 
 
 def _attributes(node: Node) -> list[tuple[str, str]]:
@@ -153,9 +188,7 @@ def saved_words(graph: GradGraph, saved: SavedTensor) -> str:
     parts = [f"saved {short_name(saved.field)}: {what}", f"{saved.bytes:,} B"]
     if saved.packed and saved.storage_bytes != saved.bytes:
         parts.append(f"keeps {saved.storage_bytes:,} B alive")
-    for number in saved.storages:
-        names = graph.storages[number].names
-        parts.append(f"storage {number}" + (f" of {short_name(names[0])}" if names else ""))
+    parts += [_storage(graph, number) for number in saved.storages]
     if saved.stale:
         parts.append(f"CHANGED: version {saved.version}, saved at {saved.saved_version}")
     elif saved.version:
@@ -167,8 +200,7 @@ def saved_brief(graph: GradGraph, saved: SavedTensor) -> str:
     """The same in a few words: ``self → x, (3,), 12 B``. Empty where nothing was needed."""
     if saved.empty:
         return gone(saved) if saved.freed else ""
-    owners = [names[0] for n in saved.storages if (names := graph.storages[n].names)]
-    words = [short_name(owner, 32) for owner in owners[:1]]
+    words = [name for n in saved.storages if (name := storage_name(graph, n))][:1]
     words.append(
         f"packed as {short_name(saved.kind)}" if saved.packed else shape_words(saved.shape)
     )

@@ -5,13 +5,11 @@ A page holds more rows than a text, and all of a ledger that is not large.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from ..ledger.groups import SavedGroup, SavedGroups, natural
 from ..ledger.saved_tensors import SavedTensors
 from ..saving.record import SavedTensor
 from .html_table import Cell, Column, Row, Table
-from .ledger_text import MOST_ROWS, keeps, more_bytes, shared, stale, unseen
+from .ledger_text import keeps, rest_words, shared, stale, those_that_keep_most, unseen
 from .text import clip, count, exact_bytes, shape_words, short_bytes, short_name
 
 COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "state", "input": "forward"}
@@ -41,9 +39,9 @@ ORDERS = {
 
 
 def ledger_table(ledger: SavedTensors) -> Table:
-    """One row for each entry; of a large ledger the first ones, and those that keep most."""
+    """One row for each entry; of a large ledger those that keep most."""
     entries = ledger.entries
-    shown = _shown(entries)
+    shown = set(those_that_keep_most(entries, MOST_ON_A_PAGE))
     largest = max((entry.storage_bytes for entry in entries), default=0)
     seen: dict[int, SavedTensor] = {}
     rows = []
@@ -52,30 +50,14 @@ def ledger_table(ledger: SavedTensors) -> Table:
             rows.append(_row(entry, largest, seen))
         for storage in entry.storages:
             seen.setdefault(storage, entry)
-    below = []
-    rest = [entry for number, entry in enumerate(entries) if number not in shown]
-    if rest:
-        more = more_bytes(ledger, [entries[number] for number in shown], rest)
-        below.append(
-            f"… {count(len(rest), 'more row')} of at most "
-            f"{exact_bytes(max(entry.storage_bytes for entry in rest))} each, "
-            f"which keep {exact_bytes(more)} more"
-        )
+    left_out = rest_words(ledger, MOST_ON_A_PAGE, exact_bytes)
     return Table(
         "saved tensors",
         COLUMNS,
         tuple(rows),
-        (*below, *unseen(ledger)),
+        (*[left_out] * bool(left_out), *unseen(ledger)),
         ORDERS.get(ledger.by),
     )
-
-
-def _shown(entries: Sequence[SavedTensor]) -> set[int]:
-    """The entries that a page holds, by their number: those of the text, then the largest."""
-    first = range(min(MOST_ROWS, len(entries)))
-    others = range(len(first), len(entries))
-    by_size = sorted(others, key=lambda number: -entries[number].storage_bytes)
-    return {*first, *by_size[: MOST_ON_A_PAGE - len(first)]}
 
 
 def _row(entry: SavedTensor, largest: int, seen: dict[int, SavedTensor]) -> Row:

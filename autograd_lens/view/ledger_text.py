@@ -58,12 +58,25 @@ def _sums(ledger: SavedTensors, words: Callable[[int], str]) -> str:
 HEADINGS = ("node", "field", "shape", "bytes", "role", "saved at", "now", "")
 
 
+def those_that_keep_most(entries: Sequence[SavedTensor], most: int) -> list[int]:
+    """The entries of which a large ledger shows so many, by their number, in its own order."""
+    by_size = sorted(range(len(entries)), key=lambda number: -entries[number].storage_bytes)
+    return sorted(by_size[:most])
+
+
+def shown_entries(ledger: SavedTensors) -> list[SavedTensor]:
+    """The entries that have a row."""
+    return [ledger.entries[k] for k in those_that_keep_most(ledger.entries, MOST_ROWS)]
+
+
 def row_texts(ledger: SavedTensors) -> list[list[str]]:
     """The cells of the rows that are shown, as text."""
     seen: dict[int, SavedTensor] = {}
     found = []
-    for entry in ledger.entries[:MOST_ROWS]:
-        found.append(_texts(entry, seen))
+    shown = set(those_that_keep_most(ledger.entries, MOST_ROWS))
+    for place, entry in enumerate(ledger.entries):
+        if place in shown:
+            found.append(_texts(entry, seen))
         for number in entry.storages:
             seen.setdefault(number, entry)
     return found
@@ -109,21 +122,24 @@ def shared(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
 
 def below(ledger: SavedTensors) -> list[str]:
     """The lines below the table: the rows that are left out, and the nodes that can't be seen."""
-    lines = []
-    rest = ledger.entries[MOST_ROWS:]
-    if rest:
-        more = more_bytes(ledger, ledger.entries[:MOST_ROWS], rest)
-        lines.append(f"… {count(len(rest), 'more row')}, which keep {more:,} B more")
-    return lines + unseen(ledger)
+    left_out = rest_words(ledger, MOST_ROWS, lambda size: f"{size:,} B")
+    return [left_out] * bool(left_out) + unseen(ledger)
 
 
-def more_bytes(
-    ledger: SavedTensors, shown: Sequence[SavedTensor], rest: Sequence[SavedTensor]
-) -> int:
-    """The bytes that ``rest`` keeps alive and ``shown`` does not."""
-    known = {number for entry in shown for number in entry.storages}
-    more = {number for entry in rest for number in entry.storages} - known
-    return sum(ledger.storages[number] for number in more)
+def rest_words(ledger: SavedTensors, most: int, words: Callable[[int], str]) -> str:
+    """How many rows are left out where there are so many, and what they keep alive."""
+    entries = ledger.entries
+    if len(entries) <= most:
+        return ""
+    shown = set(those_that_keep_most(entries, most))
+    rest = [entry for number, entry in enumerate(entries) if number not in shown]
+    known = {storage for number in shown for storage in entries[number].storages}
+    more = {storage for entry in rest for storage in entry.storages} - known
+    return (
+        f"… {count(len(rest), 'more row')} of at most "
+        f"{words(max(entry.storage_bytes for entry in rest))} each, "
+        f"which keep {words(sum(ledger.storages[number] for number in more))} more"
+    )
 
 
 def unseen(ledger: SavedTensors) -> list[str]:

@@ -131,11 +131,15 @@ Mark = Area | Stroke | Words | Spot | Trace
 
 @dataclass(frozen=True)
 class Sketch(Picture):
-    """Marks on a canvas of ``size`` points, painted in order."""
+    """Marks on a canvas of ``size`` points, painted in order.
+
+    On the canvas of a figure with wider pictures, it stands in the middle, or else at the left.
+    """
 
     size: tuple[float, float]
     marks: tuple[Mark, ...]
     wide: Sketch | None = None
+    centred: bool = True
 
     def svg(self) -> str:
         """Write the marks. This needs no program."""

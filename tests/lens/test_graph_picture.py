@@ -10,6 +10,7 @@ from independent import inline_svgs
 import autograd_lens as lens
 from autograd_lens.graphs.formulas import formula
 from autograd_lens.view.graph_facts import facts, saved_brief
+from autograd_lens.view.text import short_name
 from tools.testing.sizes import sized
 
 dot = pytest.mark.needs("dot")
@@ -247,3 +248,113 @@ def test_a_version_stands_in_a_box_where_something_was_written():
     assert saved_brief(graph, graph.nodes[0].saved[0]) == "self → (2,), 8 B, version 1"
     graph = lens.graph((torch.ones(2, requires_grad=True) * 1).sin())
     assert saved_brief(graph, graph.nodes[0].saved[0]) == "self → (2,), 8 B"
+
+
+def shared_by_a_layer():
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(4, 4)
+    h = torch.ones(3, 4)
+    for _ in range(3):
+        h = layer(h).tanh().exp()
+    return lens.graph(h.sum(), layer)
+
+
+def shared_without_names():
+    x, w = (torch.ones(3, requires_grad=True) for _ in range(2))
+    return lens.graph(((x.exp() * w).sum(), (x * x.detach().requires_grad_()).sum()))
+
+
+def shared_with_a_given_name():
+    x = torch.ones(3)
+    leaf = x.detach().requires_grad_()
+    return lens.graph((leaf.exp() * leaf).sum(), {"x": x})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        shared_by_a_layer,
+        shared_without_names,
+        shared_with_a_given_name,
+        changed,
+        long_names,
+    ],
+)
+def test_boxes_that_hold_one_storage_call_it_by_one_name(make):
+    graph = make()
+    said, holders = {}, {}
+    for node in graph.nodes:
+        known = facts(graph, node, True)
+        for saved in node.saved:
+            for number in saved.storages:
+                fact = next(fact for fact in known if fact.saved is saved)
+                name = fact.brief.split(" → ")[1].split(", ")[0]
+                said.setdefault(number, set()).add(name if name[0] != "(" else "")
+                holders.setdefault(number, set()).add(node.index)
+        for number in node.leaf.storages if node.leaf else ():
+            names = {fact.brief for fact in known if fact.kind == "storage"}
+            names = names or {short_name(node.label, 32)}
+            said.setdefault(number, set()).update(names)
+            holders.setdefault(number, set()).add(node.index)
+    shared = {number for number, nodes in holders.items() if len(nodes) > 1}
+    assert shared == graph.shared_storages and shared
+    for number in shared:
+        assert len(said[number]) == 1 and said[number] != {""}
+    names = [next(iter(said[number])) for number in shared]
+    assert len(names) == len(set(names))  # and no other one by that name
+
+
+@pytest.mark.parametrize("make", [shared_by_a_layer, shared_without_names, mlp])
+def test_no_line_crosses_the_boxes(make):
+    """Only edges are drawn: lines between rows that share memory ran through what stands there."""
+    view = make()
+    graph = getattr(view, "graph", view)
+    drawn = [line for line in graph.to_dot().splitlines() if " -> " in line]
+    assert len(drawn) == len(graph.edges)
+    assert "shared" not in view.figure().legend
+
+
+def sliced(*bounds):
+    return torch.ops.aten.slice(torch.ones(4, 5, requires_grad=True), 0, *bounds)
+
+
+@pytest.mark.parametrize(
+    ("make", "start", "end", "form"),
+    [
+        (lambda: torch.ones(4, requires_grad=True)[1:], "1", "to the end", "[1::1]"),
+        (lambda: torch.ones(4, 5, requires_grad=True)[:, ::2], "0", "to the end", "[0::2]"),
+        (lambda: torch.ones(4, requires_grad=True)[: 2**63 - 1], "0", "to the end", "[0::1]"),
+        (lambda: torch.ones(4, requires_grad=True)[:-1], "0", "-1", "[0:-1:1]"),
+        (lambda: torch.ones(4, requires_grad=True)[-3:3], "-3", "3", "[-3:3:1]"),
+        (lambda: sliced(None, 3), "from the beginning", "3", "[:3:1]"),
+        (lambda: sliced(None, None), "from the beginning", "to the end", "[::1]"),
+        (lambda: sliced(-(2**63), 2**62), "from the beginning", "to the end", "[::1]"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Truncating the start/stop/step of slice")
+def test_an_open_bound_of_a_slice_is_said_in_words(make, start, end, form):
+    graph = lens.graph(make())
+    (node,) = [node for node in graph.nodes if node.name == "SliceBackward0"][:1]
+    said = {fact.words for fact in facts(graph, node, True) if fact.kind == "attribute"}
+    assert {f"start = {start}", f"end = {end}"} <= said
+    assert any(form in fact.brief for fact in facts(graph, node, True))
+    assert not re.search(r"\d{18}", str(graph) + graph.to_dot())
+    assert all(text == "None" or int(text) for name, text in node.attributes if name == "end")
+
+
+def test_an_open_bound_is_said_where_there_is_no_form_and_its_number_is_kept():
+    x = torch.ones(4, requires_grad=True)
+    (gradient,) = torch.autograd.grad((x[1:] ** 2).sum(), x, create_graph=True)
+    graph = lens.graph(gradient)
+    node = graph.nodes[0]
+    assert node.name == "SliceBackwardBackward0"
+    assert dict(node.attributes)["end"] == str(2**63 - 1)
+    assert "dim = 0, end = to the end, start = 1, step = 1" in lines(graph, 0)
+    assert "end = to the end" in str(graph)
+
+
+def test_a_number_that_is_no_bound_stays_as_it_is():
+    x = torch.ones(2, 3, requires_grad=True)
+    loss = torch.nn.functional.cross_entropy(x, torch.tensor([0, 1]), ignore_index=-(2**63))
+    assert f"ignore_index = -{2**63}" in str(lens.graph(loss))
+    assert "dim = -1" in str(lens.graph(x.cumsum(-1)))

@@ -10,7 +10,7 @@ from ledger_cases import EVERY
 import autograd_lens as lens
 from autograd_lens.atlas import load
 from autograd_lens.atlas.common import COMMON, common_first
-from autograd_lens.view.draw_saved_tensors import MOST_ROWS, row_texts
+from autograd_lens.view.draw_saved_tensors import MOST_ROWS, row_texts, source
 from autograd_lens.view.html import figure_html
 from autograd_lens.view.html_table import markup
 from autograd_lens.view.ledger_table import (
@@ -157,7 +157,8 @@ def test_a_table_holds_exactly_the_facts_of_the_text(make):
     if not view.entries:
         assert rows == []
         return
-    assert [as_text(row) for row in rows[:MOST_ROWS]] == texts
+    found = iter(as_text(row) for row in rows)
+    assert all(row in found for row in texts), "the rows of the text, in their order"
     assert len(rows) == min(len(view.entries), MOST_ON_A_PAGE)
     lines = str(view).splitlines()
     assert [line for line in below if not line.startswith("…")] == [
@@ -217,6 +218,21 @@ def test_a_large_ledger_shows_what_keeps_most(at):
         f"… {350 - MOST_ON_A_PAGE} more rows of at most 12 B each, "
         f"which keep {exact_bytes(12 * (350 - MOST_ON_A_PAGE))} more"
     )
+
+
+@pytest.mark.parametrize("at", [0, 20, 49])
+def test_text_and_file_of_a_large_ledger_show_what_keeps_most(at):
+    view = many(50, large={at, 48})
+    shown = {}
+    for name, lines in (("text", str(view).splitlines()), ("file", source(view).split("<TR>"))):
+        shown[name] = [line for line in lines if "4,000" in line or "4 kB" in line]
+        assert sum("ExpBackward0" in line for line in lines) == MOST_ROWS
+    assert len(shown["text"]) == len(shown["file"]) == 2
+    places = [int(line.split()[0]) for line in str(view).splitlines()[2:-1]]
+    assert places == sorted(places), "in the order of the ledger"
+    more = f"… {50 - MOST_ROWS} more rows of at most 12 B each, which keep "
+    more += f"{12 * (50 - MOST_ROWS)} B more"
+    assert str(view).splitlines()[-1] == more and more in source(view)
 
 
 def test_a_page_stays_light_however_many_rows_there_are():
@@ -306,7 +322,18 @@ def test_no_type_is_smaller_than_12_px():
 
 
 @dot
-@pytest.mark.parametrize("make", [stale, lambda: lens.graph(stale_output())])
+@pytest.mark.parametrize(
+    "make",
+    [
+        stale,
+        lambda: lens.graph(stale_output()),
+        lambda: lens.record_backward(stale_output()),
+        lambda: lens.storage_layout(torch.arange(6).reshape(2, 3)),
+        lambda: lens.chart({"line": ([1, 2], [3, 4])}, x="x", y="y"),
+        lambda: lens.record_memory(lambda: stale_output().backward()),
+        lambda: lens.check("it", torch.zeros(2), torch.ones(2)),
+    ],
+)
 def test_a_png_is_opaque(make, tmp_path):
     import io
 

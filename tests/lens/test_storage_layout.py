@@ -11,7 +11,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from independent import elements
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.testing._internal.two_tensor import TwoTensor
@@ -21,8 +20,6 @@ from autograd_lens.layouts import tensors
 from autograd_lens.layouts.readers import all_readers_at, distinct, readers_at
 from autograd_lens.view.storage_layout_text import CELLS, all_shown
 from autograd_lens.view.theme import light
-
-dot = pytest.mark.needs("dot")
 
 
 def address(tensor, index):
@@ -227,7 +224,6 @@ def keep(seen, value):
     return value
 
 
-@dot
 def test_elements_beyond_the_end_have_a_question_mark_for_a_value():
     x = torch.arange(8.0)
     x.untyped_storage().resize_(8)
@@ -236,7 +232,6 @@ def test_elements_beyond_the_end_have_a_question_mark_for_a_value():
     assert texts["?"] == 6 and texts["@7"] == 1
 
 
-@dot
 def test_the_picture_says_where_a_storage_begins_and_how_a_tensor_is_read():
     memory = np.arange(5.0, 9.0, dtype=np.float32)
     svg = picture(
@@ -244,8 +239,7 @@ def test_the_picture_says_where_a_storage_begins_and_how_a_tensor_is_read():
             torch.from_numpy(memory), torch.from_numpy(memory[1:]), torch.tensor([1j]).conj()
         )
     )
-    titles = [unescape(t) for t in re.findall(r"<text[^>]*>(tensor \d [^<]*)</text>", svg)]
-    assert [title.replace("\xa0", " ").split("strides ")[1] for title in titles] == [
+    assert [unescape(said) for said in re.findall(r">strides ([^<]*)</text>", svg)] == [
         "(1,)",
         "(1,), from cell 1",
         "(1,), read conjugated",
@@ -339,7 +333,6 @@ def picture(layout):
     return frame.picture.svg()
 
 
-@dot
 def test_every_index_and_every_cell_of_a_small_tensor_is_drawn():
     x = torch.arange(10.0, 22.0).reshape(3, 4)
     svg = picture(lens.storage_layout(x, x.t()[1:], names={"x": x}))
@@ -348,10 +341,8 @@ def test_every_index_and_every_cell_of_a_small_tensor_is_drawn():
         assert texts[f"{i},{j}"] >= 1  # in the strip
         assert texts[f"@{4 * i + j}"] >= 1 and texts[str(10 + 4 * i + j)] >= 1  # in the grid
     assert texts["·"] == 3  # the cells of x[:, 0], which the second tensor does not read
-    assert elements(svg) == {"node0": {"storage"}, "node1": {"grid"}, "node2": {"grid"}}
 
 
-@dot
 def test_where_all_values_are_their_places_each_is_said_once():
     def texts(tensor):
         found = re.findall(r"<text[^>]*>([^<]*)</text>", picture(lens.storage_layout(tensor)))
@@ -363,11 +354,11 @@ def test_where_all_values_are_their_places_each_is_said_once():
     other = torch.arange(6.0)
     other[2] = 7
     differing = texts(other)
-    assert differing["@2"] == differing["7"] == differing["@3"] == 1
-    assert not any("values" in text for text in differing)
+    assert differing["@2"] == differing["7"] == 1
+    assert not differing["@3"] and any("values = places or @" in text for text in differing)
+    assert not any("values" in text for text in texts(torch.arange(1.0, 7.0)))
 
 
-@dot
 def test_an_element_read_twice_is_marked():
     once = picture(lens.storage_layout(torch.arange(3.0)))
     twice = lens.storage_layout(torch.arange(4.0).unfold(0, 2, 1))
@@ -376,7 +367,6 @@ def test_an_element_read_twice_is_marked():
     assert "error" in twice.figure().legend
 
 
-@dot
 @pytest.mark.parametrize(
     "tensor",
     [
