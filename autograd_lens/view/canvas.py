@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 SMALLEST, LARGEST = 11.0, 16.0
 """Limits of the size of text on a page, in pixels, between which a picture shrinks and grows."""
 
-WIDE = 585
+WIDE = 580
 """Room on a stage, in pixels, from which ``figure.css`` shows wide layouts."""
 
 PIXELS = 4 / 3

@@ -53,17 +53,15 @@ class Direction:
         rankdir: Graphviz's word for it.
         beside: the most letters in the first line of a box: a name and what stands beside it.
         apart: inches between a box and the next one.
-        labelled: the same in a film, whose edges have labels that keep boxes apart.
     """
 
     rankdir: str
     beside: int
     apart: float
-    labelled: float
 
 
-DOWN = Direction("TB", beside=34, apart=0.25, labelled=0.15)
-ACROSS = Direction("LR", beside=18, apart=0.17, labelled=0.04)
+DOWN = Direction("TB", beside=34, apart=0.25)
+ACROSS = Direction("LR", beside=18, apart=0.15)
 
 
 @dataclass(frozen=True)

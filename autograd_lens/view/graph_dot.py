@@ -25,7 +25,6 @@ from .tables import words as written
 from .text import clip
 from .theme import FONT, light
 
-
 LONGEST = 6
 """Edges one after the other. The boxes of a longer way would not have room beside each other."""
 
@@ -63,7 +62,7 @@ def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
 
     def statements() -> Iterator[str]:
         way = looks.direction
-        apart = way.labelled if looks.edges else way.apart
+        apart = 0.15 if looks.edges else way.apart  # labels of a film's edges keep boxes apart
         yield f"digraph {{ rankdir={way.rankdir} ranksep={apart} {_SETTINGS}"
         if not detailed:
             yield "mclimit=0.3"

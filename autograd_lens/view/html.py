@@ -33,8 +33,8 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
     groups = [[frame] for frame in frames] if figure.variants else [frames]
-    parts, advice = [], ""
-    for group, (pictures, advice, room) in zip(groups, _in_one_layout(groups), strict=True):
+    drawn, parts = _in_one_layout(groups), []
+    for group, (pictures, _, room) in zip(groups, drawn, strict=True):
         parts += [frame_parts(frame, svg, room) for frame, svg in zip(group, pictures, strict=True)]
     start = list(figure.grid()).index(figure.opening)
     body = shell(
@@ -44,7 +44,7 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
         controls="".join(map(_control, figure.choices)),
         room=max((frame.caption for frame in frames), key=len),
         texts=[frame.text for frame in frames],
-        advice=advice,
+        advice=drawn[-1][1],
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
         form=form,
         notes={title: note for frame in frames for title, note in frame.notes.items()},
