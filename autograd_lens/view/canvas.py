@@ -14,8 +14,11 @@ from dataclasses import dataclass, replace
 SMALLEST, LARGEST = 11.0, 16.0
 """Limits of the size of text on a page, in pixels, between which a picture shrinks and grows."""
 
-WIDE = 580
-"""Room on a stage, in pixels, from which ``figure.css`` shows wide layouts."""
+WIDE, WIDER = 580, 635
+"""Room on a stage, in pixels, from which ``figure.css`` shows a wide layout.
+
+The second one is for a layout that is too wide for the first. A chart is drawn for the first one.
+"""
 
 PIXELS = 4 / 3
 """Pixels in a point: Graphviz and we measure in points."""
@@ -96,9 +99,10 @@ class Stage:
             return ""
         if not self.wide:
             return self.narrow.room()
-        return both(self.narrow.room(), self.wide.room())
+        return self.both(self.narrow.room(), self.wide.room())
 
-
-def both(narrow: str, wide: str) -> str:
-    """Two layouts of the same facts, of which a page shows one."""
-    return f'<div class="lens-narrow">{narrow}</div><div class="lens-wide">{wide}</div>'
+    def both(self, narrow: str, wide: str) -> str:
+        """Two layouts of the same facts, of which a page shows one."""
+        later = " lens-later" if self.wide.least > WIDE else ""
+        each = (("narrow", narrow), ("wide", wide))
+        return "".join(f'<div class="lens-{name}{later}">{svg}</div>' for name, svg in each)

@@ -15,7 +15,7 @@ from itertools import chain, repeat
 import graphviz
 
 from ..printable import printable
-from .canvas import WIDE, Canvas, Stage
+from .canvas import WIDER, Canvas, Stage
 from .figure import Picture, ProgramMissing
 from .theme import light
 
@@ -76,7 +76,7 @@ class DotPicture(Picture):
 
         A figure decides for all of its frames at once: a film that jumped could not be followed.
         """
-        serves = wide.least <= WIDE and wide.height <= LOWER * narrow.height
+        serves = wide.least <= WIDER and wide.height <= LOWER * narrow.height
         return Stage(narrow, wide if serves else None)
 
     @property

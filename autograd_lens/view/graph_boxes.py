@@ -61,7 +61,7 @@ class Direction:
 
 
 DOWN = Direction("TB", beside=34, apart=0.25)
-ACROSS = Direction("LR", beside=18, apart=0.15)
+ACROSS = Direction("LR", beside=18, apart=0.2)
 
 
 @dataclass(frozen=True)

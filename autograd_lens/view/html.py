@@ -17,7 +17,7 @@ from math import prod
 from types import MappingProxyType
 
 from ..result import refuse_too_many
-from .canvas import Canvas, Stage, both, box_of
+from .canvas import Canvas, Stage, box_of
 from .figure import Choice, Figure, Frame, Picture, ProgramMissing
 from .theme import follow_theme, variables
 
@@ -203,7 +203,7 @@ def render_pictures(
     stages = _inlined(frames, pictures, svgs, stage.narrow)
     if offering and stage.wide:
         others = _inlined(frames, widely, wide_svgs, stage.wide)
-        stages = [one and both(one, other) for one, other in zip(stages, others, strict=True)]
+        stages = [one and stage.both(one, other) for one, other in zip(stages, others, strict=True)]
     for number, markup in markups.items():
         stages[number] = markup
     return stages, advice, stage
