@@ -105,7 +105,7 @@ def _height(starts: array[int], ends: array[int], size: int) -> array[int]:
 
 _SETTINGS = (
     "nodesep=0.25 bgcolor=transparent "
-    f'node [fontname="{FONT}" fontsize={ROW} shape=box style="rounded,filled" margin="0.09,0.03" '
+    f'node [fontname="{FONT}" fontsize={ROW} shape=box style="rounded,filled" margin="0.1,0.03" '
     f'color="{light("line")}" fillcolor="{light("paper")}" fontcolor="{light("ink")}" '
     'class="op" id="\\N"] '
     f'edge [fontname="{FONT}" fontsize={ROW} arrowsize=0.7 color="{light("line")}" '
