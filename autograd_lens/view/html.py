@@ -192,14 +192,14 @@ def render_pictures(
     markups = _marked_up(pictures)
     pictures = [None if k in markups else picture for k, picture in enumerate(pictures)]
     svgs, advice = _drawn(pictures)
-    stage = Stage(room.narrow.around(svgs), room.wide)
+    stage, narrow = room, room.narrow.around(svgs)
     offering = next((picture for picture in pictures if picture and picture.wide), None)
     if offering and room.wide:
         widely = [picture and (picture.wide or picture) for picture in pictures]
         wide_svgs, _ = _drawn(widely)
-        stage = offering.stage(stage.narrow, room.wide.around(wide_svgs))
+        stage = offering.stage(narrow, room.wide.around(wide_svgs))
     elif any(svgs):  # what was once shown in one layout stays so
-        stage = Stage(stage.narrow, None)
+        stage = Stage(narrow, None)
     stages = _inlined(frames, pictures, svgs, stage.narrow)
     if offering and stage.wide:
         others = _inlined(frames, widely, wide_svgs, stage.wide)
