@@ -67,7 +67,7 @@ def save(figure: Figure, path: Path, choice: dict[str, Any]) -> Path:
     picture = frame_for(figure, choice).picture
     if picture is None:
         raise ValueError("this figure has no picture; save it as .txt or .html")
-    picture = picture.wide or picture  # a file has no narrow stage
+    picture = picture.alone
     if suffix == ".svg":
         path.write_text(picture.svg() + "\n", encoding="utf-8")
     else:

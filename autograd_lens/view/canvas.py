@@ -9,10 +9,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SMALLEST, LARGEST = 11.0, 16.0
 """Limits of the size of text on a page, in pixels, between which a picture shrinks and grows."""
+
+WIDE, WIDER = 580, 635
+"""Room on a stage, in pixels, from which ``figure.css`` shows a wide layout.
+
+The second one is for a layout that is too wide for the first. A chart is drawn for the first one.
+"""
 
 PIXELS = 4 / 3
 """Pixels in a point: Graphviz and we measure in points."""
@@ -37,11 +43,13 @@ class Canvas:
     Attributes:
         width, height: its size in points.
         letters: the smallest size of a text on it, in points; infinite without a text.
+        most: how many times as large it may be drawn where there is room.
     """
 
     width: float = 0.0
     height: float = 0.0
     letters: float = math.inf
+    most: float = 1.0
 
     def around(self, svgs: Iterable[str]) -> Canvas:
         """A canvas for these SVGs that is at least as large as this one. Empty ones don't count."""
@@ -52,42 +60,49 @@ class Canvas:
             letters = min([letters, *map(float, _LETTERS.findall(svg))])
         return Canvas(width, height, letters)
 
-    def style(self, most: float = 1.0) -> str:
-        """CSS for what is drawn on it: as large as it is, or ``most`` times as large.
+    def grown(self) -> Canvas:
+        """The same canvas, drawn until its smallest text is as large as on a page."""
+        large = math.isfinite(self.letters) and LARGEST / (self.letters * PIXELS)
+        return replace(self, most=max(1.0, large))
 
-        Where there is less room, it shrinks as far as its text can still be read.
-        """
+    @property
+    def least(self) -> float:
+        """The pixels that it takes across, shrunk as far as its text can still be read."""
         natural = self.width * PIXELS
-        scale = SMALLEST / (self.letters * PIXELS)
-        least = max(min(250, natural), natural * scale)
-        return f"max-width:{max(natural * most, least):.0f}px;min-width:{least:.0f}px"
+        return max(min(250, natural), natural * SMALLEST / (self.letters * PIXELS))
 
-    def room(self, most: float = 1.0) -> str:
+    def style(self) -> str:
+        """CSS for what is drawn on it: as large as it may be, and as there is room."""
+        largest = max(self.width * PIXELS * self.most, self.least)
+        return f"max-width:{largest:.0f}px;min-width:{self.least:.0f}px"
+
+    def room(self) -> str:
         """An empty element of its size."""
         ratio = f"aspect-ratio:{self.width:.6g}/{self.height:.6g}"
-        return f'<div style="{ratio};{self.style(most)}"></div>'
-
-    def growth(self) -> float:
-        """How much larger it can be until its smallest text is as large as on a page."""
-        return max(1.0, LARGEST / (self.letters * PIXELS)) if math.isfinite(self.letters) else 1.0
+        return f'<div style="{ratio};{self.style()}"></div>'
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The canvas of a figure, and the one of its wide layouts if there are any."""
+    """The canvas of a figure, and the one of its wide layouts.
+
+    The second one is empty where nothing was drawn yet, and None where one layout serves every
+    width.
+    """
 
     narrow: Canvas = Canvas()
-    wide: Canvas = Canvas()
+    wide: Canvas | None = Canvas()
 
     def room(self) -> str:
         """What takes the place of a picture; empty if no frame has a picture."""
         if not self.narrow.width:
             return ""
-        if not self.wide.width:
+        if not self.wide:
             return self.narrow.room()
-        return both(self.narrow.room(self.narrow.growth()), self.wide.room(self.wide.growth()))
+        return self.both(self.narrow.room(), self.wide.room())
 
-
-def both(narrow: str, wide: str) -> str:
-    """Two layouts of the same facts, of which a page shows one."""
-    return f'<div class="lens-narrow">{narrow}</div><div class="lens-wide">{wide}</div>'
+    def both(self, narrow: str, wide: str) -> str:
+        """Two layouts of the same facts, of which a page shows one."""
+        later = " lens-later" if self.wide.least > WIDE else ""
+        each = (("narrow", narrow), ("wide", wide))
+        return "".join(f'<div class="lens-{name}{later}">{svg}</div>' for name, svg in each)

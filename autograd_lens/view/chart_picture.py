@@ -42,7 +42,7 @@ class Layout:
 
 
 NARROW = Layout(width=252, height=165, letters=9, left=30, names=96, unbroken=72, apart=26)
-WIDE = Layout(width=600, height=255, letters=10, left=42, names=168, unbroken=168, apart=32)
+WIDE = Layout(width=527, height=226, letters=10, left=42, names=144, unbroken=144, apart=32)
 
 EDGE = 7.0
 """Room for half a marker at the ends of the axes."""

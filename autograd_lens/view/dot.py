@@ -15,8 +15,12 @@ from itertools import chain, repeat
 import graphviz
 
 from ..printable import printable
+from .canvas import WIDER, Canvas, Stage
 from .figure import Picture, ProgramMissing
 from .theme import light
+
+LOWER = 0.7
+"""A wide layout has at most this share of the height of the other one, or a page goes without."""
 
 ADVICE = (
     "No picture: the Graphviz program dot is not installed "
@@ -49,10 +53,12 @@ class DotPicture(Picture):
         source: the DOT source.
         centred: all frames of a film share the canvas of the widest one. A narrower picture stands
             in the middle of it, or else at its left.
+        wide: the same from left to right.
     """
 
     source: str
     centred: bool = True
+    wide: DotPicture | None = None
 
     def svg(self) -> str:
         """Lay out and draw; see :meth:`Picture.svg`."""
@@ -63,6 +69,20 @@ class DotPicture(Picture):
         ground = f'bgcolor="{light("paper")}"'  # a viewer may be dark, and the ink is not
         source = self.source.replace("bgcolor=transparent", ground, 1)
         return _pipe(source.replace("{", "{ dpi=144", 1), "png")
+
+    @classmethod
+    def stage(cls, narrow: Canvas, wide: Canvas) -> Stage:
+        """From left to right where that is much lower, and no text becomes too small for it.
+
+        A figure decides for all of its frames at once: a film that jumped could not be followed.
+        """
+        serves = wide.least <= WIDER and wide.height <= LOWER * narrow.height
+        return Stage(narrow, wide if serves else None)
+
+    @property
+    def alone(self) -> DotPicture:
+        """A file goes from the top down, as large graphs do everywhere."""
+        return self
 
     @classmethod
     def svgs(cls, pictures: Sequence[Picture]) -> list[str]:

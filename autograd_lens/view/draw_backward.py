@@ -8,12 +8,11 @@ from typing import Any
 from ..backprop.gradient import Gradient
 from ..backprop.steps import BackwardRecording, BackwardStep, Written
 from ..graphs.record import Edge
-from .dot import DotPicture
 from .draw_graph import legend
 from .figure import Choice, Figure, Frame, Meter
 from .folding import Folded
 from .graph_boxes import ROW, Look, Looks
-from .graph_dot import source
+from .graph_dot import picture
 from .graph_facts import notes
 from .graph_groups import folded
 from .graph_text import head
@@ -73,7 +72,7 @@ class _Film:
         total = self.recording.saved_bytes
         return Frame(
             text=self.text(step),
-            paint=lambda: DotPicture(source(self.graph, self.folded, self.looks(step))),
+            paint=lambda: picture(self.graph, self.folded, self.looks(step)),
             where=f"step {step} of {len(self.scenes) - 1}",
             caption=self.caption(scene),
             notes=self.notes,

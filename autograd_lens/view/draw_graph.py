@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ..graphs.grad_graph import GradGraph
-from .dot import DotPicture
 from .figure import Choice, Figure, Frame
 from .folding import Group, Joined
-from .graph_dot import source
+from .graph_dot import picture
 from .graph_facts import joined_facts, notes
 from .graph_groups import Modules, folded
 from .graph_text import head, text
@@ -42,7 +41,7 @@ def frame(graph: GradGraph, opened: str = "") -> Frame:
         caption = f"{', '.join(joined_facts(graph, inside))}; boxes in it are its own modules."
     return Frame(
         text(graph, shown),
-        lambda: DotPicture(source(graph, shown)),
+        lambda: picture(graph, shown),
         short_name(opened),
         caption=caption,
         numbers="" if opened else numbers,

@@ -15,6 +15,7 @@ from numbers import Real
 from typing import Any
 
 from ..printable import LINES, printable
+from .canvas import Canvas, Stage
 from .text import short_name
 
 
@@ -26,7 +27,8 @@ class Picture(ABC):
     """Something that can be drawn. A new way of drawing is a new subclass.
 
     A subclass may have a field ``wide``: the same facts as a picture of the same class, laid out
-    for a stage of at least 660 pixels. Where that is None, one layout serves every width.
+    for a wide stage (:data:`~autograd_lens.view.canvas.WIDE`). Where that is None, one layout
+    serves every width.
     """
 
     wide: Picture | None = None
@@ -47,6 +49,19 @@ class Picture(ABC):
     def svgs(cls, pictures: Sequence[Picture]) -> list[str]:
         """The SVGs of several pictures of this class; override where a batch is cheaper."""
         return [picture.svg() for picture in pictures]
+
+    @classmethod
+    def stage(cls, narrow: Canvas, wide: Canvas) -> Stage:
+        """The stage of a figure whose pictures of this class offer a wide layout.
+
+        ``narrow`` and ``wide`` hold every frame of it. Both grow with the room that they have.
+        """
+        return Stage(narrow.grown(), wide.grown())
+
+    @property
+    def alone(self) -> Picture:
+        """The layout for a file, which no stage makes narrow."""
+        return self.wide or self
 
     @classmethod
     def markups(cls, pictures: Sequence[Picture]) -> list[str] | None:

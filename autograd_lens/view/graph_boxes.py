@@ -46,11 +46,31 @@ STILL = Look()
 
 
 @dataclass(frozen=True)
+class Direction:
+    """Which way a picture goes from an output to the leaves.
+
+    Attributes:
+        rankdir: Graphviz's word for it.
+        beside: the most letters in the first line of a box: a name and what stands beside it.
+        apart: inches between a box and the next one.
+    """
+
+    rankdir: str
+    beside: int
+    apart: float
+
+
+DOWN = Direction("TB", beside=34, apart=0.25)
+ACROSS = Direction("LR", beside=18, apart=0.2)
+
+
+@dataclass(frozen=True)
 class Looks:
     """The looks of one frame: by item of the folded graph, and by edge index."""
 
     items: Mapping[int, Look] = field(default_factory=dict)
     edges: Mapping[int, Look] = field(default_factory=dict)
+    direction: Direction = DOWN
 
 
 def box(
@@ -68,8 +88,8 @@ def box(
         return _joined(graph, folded.joined[item], name, look)
     node = graph.nodes[item]
     if node.kind == "leaf":
-        return _leaf(graph, node, name, look)
-    return _operation(graph, node, name, uses, look, detailed)
+        return _leaf(graph, node, name, look, looks.direction)
+    return _operation(graph, node, name, uses, look, looks.direction, detailed)
 
 
 _STATE = {
@@ -83,13 +103,19 @@ _KIND_BORDER = {"custom": "forward", "compiled": "forward", "opaque": "muted"}
 
 
 def _operation(
-    graph: GradGraph, node: Node, name: str, uses: Sequence[Node], look: Look, detailed: bool
+    graph: GradGraph,
+    node: Node,
+    name: str,
+    uses: Sequence[Node],
+    look: Look,
+    direction: Direction,
+    detailed: bool,
 ) -> str:
     special = node.saved or node.hooks or node.kind != "op" or look.state or uses
     if not detailed and not special:
         if not any(output.name or output.given for output in node.outputs):
             return f"{name} [{_plain(node)}]"
-    title, known = _titled(node, facts(graph, node, detailed))
+    title, known = _titled(node, facts(graph, node, detailed), direction)
     rows = [_row(fact, look) for fact in known if fact.brief]
     rows += [_cell(_leaf_words(graph, leaf), frame="parameter") for leaf in uses]
     border, fill, width, dashed = _STATE[look.state]
@@ -115,7 +141,7 @@ def _plain(node: Node) -> str:
     return f"label={quoted(name)} fontsize={TITLE} width={(width_of(name, TITLE) + SPARE) / 72:.2f}"
 
 
-def _titled(node: Node, known: list[Fact]) -> tuple[str, list[Fact]]:
+def _titled(node: Node, known: list[Fact], direction: Direction) -> tuple[str, list[Fact]]:
     """The first row of a node, and the facts for the others.
 
     What an operation makes, and shape and version of a leaf stand beside the name where there is
@@ -124,7 +150,7 @@ def _titled(node: Node, known: list[Fact]) -> tuple[str, list[Fact]]:
     name = short_name(node.label)
     beside = [fact for fact in known if fact.kind in ("output", "shape", "version")]
     said = ", ".join(fact.brief for fact in beside)
-    if not beside or len(node.outputs) > 1 or len(name) + len(said) > 34:
+    if not beside or len(node.outputs) > 1 or len(name) + len(said) > direction.beside:
         return _title(name), known
     return _title(name, said, _COLOUR.get(beside[0].kind, "ink")), [
         fact for fact in known if fact not in beside
@@ -162,8 +188,8 @@ def _saved(saved: SavedTensor, held: str, look: Look) -> str:
     )
 
 
-def _leaf(graph: GradGraph, node: Node, name: str, look: Look) -> str:
-    title, known = _titled(node, facts(graph, node, True))
+def _leaf(graph: GradGraph, node: Node, name: str, look: Look, direction: Direction) -> str:
+    title, known = _titled(node, facts(graph, node, True), direction)
     rows = [title, *(_row(fact, look) for fact in known)]
     border = "parameter" if not look.state or look.state == "wait" else _STATE[look.state][0]
     fill = _STATE[look.state][1]

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from math import ceil
 
 from ..graphs.grad_graph import GradGraph
 from ..graphs.record import Node
+from .dot import DotPicture
 from .folding import Folded
-from .graph_boxes import ROW, SPARE, STILL, Looks, box
+from .graph_boxes import ACROSS, ROW, SPARE, STILL, Looks, box
 from .graph_facts import is_detailed
 from .graph_groups import folded as folded_graph
 from .sketch import width_of
@@ -22,6 +24,22 @@ from .tables import cell, table
 from .tables import words as written
 from .text import clip
 from .theme import FONT, light
+
+LONGEST = 6
+"""Edges one after the other. The boxes of a longer way would not have room beside each other."""
+
+
+def picture(graph: GradGraph, folded: Folded, looks: Looks | None = None) -> DotPicture:
+    """Return the picture of ``graph``: outputs at the top, leaves at the bottom.
+
+    A short graph offers a wide layout, which reads in the same order: outputs at the left, leaves
+    at the right. In both, arrows show the way of the gradient.
+    """
+    looks = looks or Looks()
+    starts, ends = _ends(graph, folded)
+    short = max(_height(starts, ends, len(graph.nodes)), default=0) <= LONGEST
+    across = DotPicture(_source(graph, folded, replace(looks, direction=ACROSS))) if short else None
+    return DotPicture(_source(graph, folded, looks), wide=across)
 
 
 def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None = None) -> str:
@@ -32,8 +50,7 @@ def source(graph: GradGraph, folded: Folded | None = None, looks: Looks | None =
 def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
     detailed = is_detailed(folded)
     as_rows = set() if detailed else _leaves_as_rows(graph, folded)
-    starts = array("q", (folded.item_of[graph.edges[k].source] for k in folded.links))
-    ends = array("q", (folded.item_of[graph.edges[k].target] for k in folded.links))
+    starts, ends = _ends(graph, folded)
     below = _height(starts, ends, len(graph.nodes))
     rows: dict[int, list[Node]] = {}
     boxed = set()
@@ -44,8 +61,11 @@ def _source(graph: GradGraph, folded: Folded, looks: Looks) -> str:
             boxed.add(end)  # a fold uses it, too: an edge from there leads to its box
 
     def statements() -> Iterator[str]:
-        # The labels of a film's edges keep its boxes apart.
-        yield _HEADER + " mclimit=0.3" * (not detailed) + " ranksep=0.15" * bool(looks.edges)
+        way = looks.direction
+        apart = 0.15 if looks.edges else way.apart  # labels of a film's edges keep boxes apart
+        yield f"digraph {{ rankdir={way.rankdir} ranksep={apart} {_SETTINGS}"
+        if not detailed:
+            yield "mclimit=0.3"
         for item in folded.items:
             if item not in as_rows or item in boxed:
                 yield box(graph, folded, item, rows.get(item, ()), looks, detailed)
@@ -65,6 +85,13 @@ def _in_chunks(lines: Iterator[str], size: int = 1000) -> Iterator[str]:
         yield chunk
 
 
+def _ends(graph: GradGraph, folded: Folded) -> tuple[array[int], array[int]]:
+    """The items that each edge in the picture leaves and reaches."""
+    starts = array("q", (folded.item_of[graph.edges[k].source] for k in folded.links))
+    ends = array("q", (folded.item_of[graph.edges[k].target] for k in folded.links))
+    return starts, ends
+
+
 def _height(starts: array[int], ends: array[int], size: int) -> array[int]:
     """Number of edges on the longest way down from each item (a cycle of groups is cut)."""
     height = array("q", bytes(8 * size))
@@ -74,8 +101,8 @@ def _height(starts: array[int], ends: array[int], size: int) -> array[int]:
     return height
 
 
-_HEADER = (
-    "digraph { rankdir=TB ranksep=0.25 nodesep=0.25 bgcolor=transparent "
+_SETTINGS = (
+    "nodesep=0.25 bgcolor=transparent "
     f'node [fontname="{FONT}" fontsize={ROW} shape=box style="rounded,filled" margin="0.1,0.03" '
     f'color="{light("line")}" fillcolor="{light("paper")}" fontcolor="{light("ink")}" '
     'class="op" id="\\N"] '

@@ -17,7 +17,7 @@ from math import prod
 from types import MappingProxyType
 
 from ..result import refuse_too_many
-from .canvas import Canvas, Stage, both, box_of
+from .canvas import Canvas, Stage, box_of
 from .figure import Choice, Figure, Frame, Picture, ProgramMissing
 from .theme import follow_theme, variables
 
@@ -33,9 +33,8 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
     refuse_too_many(prod(len(choice.values) for choice in figure.choices))
     frames = figure.frames()
     groups = [[frame] for frame in frames] if figure.variants else [frames]
-    parts, advice = [], ""
-    for group in groups:
-        pictures, advice, room = render_pictures(group)
+    drawn, parts = _in_one_layout(groups), []
+    for group, (pictures, _, room) in zip(groups, drawn, strict=True):
         parts += [frame_parts(frame, svg, room) for frame, svg in zip(group, pictures, strict=True)]
     start = list(figure.grid()).index(figure.opening)
     body = shell(
@@ -45,7 +44,7 @@ def figure_html(figure: Figure, *, page: bool = False, form: str = "") -> str:
         controls="".join(map(_control, figure.choices)),
         room=max((frame.caption for frame in frames), key=len),
         texts=[frame.text for frame in frames],
-        advice=advice,
+        advice=drawn[-1][1],
         templates="".join(f"<template class=lens-frame>{p}</template>" for p in _wrapped(parts)),
         form=form,
         notes={title: note for frame in frames for title, note in frame.notes.items()},
@@ -166,38 +165,48 @@ def _wrapped(parts: list[dict[str, str]]) -> list[str]:
     ]
 
 
+def _in_one_layout(groups: list[list[Frame]]) -> list[tuple[list[str], str, Stage]]:
+    """What :func:`render_pictures` returns for each group: wide layouts in all of them or in none.
+
+    A reader who opens a box must find the picture as it was.
+    """
+    drawn = [render_pictures(group) for group in groups]
+    if all(room.wide for *_, room in drawn):
+        return drawn
+    return [
+        render_pictures(group, Stage(wide=None)) if done[-1].wide else done
+        for group, done in zip(groups, drawn, strict=True)
+    ]
+
+
 def render_pictures(
     frames: list[Frame], least: Stage | None = None
 ) -> tuple[list[str], str, Stage]:
     """Draw frames on one canvas, which is at least ``least`` large.
 
     Returns what stands on the stage for every frame, advice if a program to draw them is missing,
-    and the canvas. Where a picture offers a wide layout, both layouts stand there.
+    and the canvas. Where pictures offer a wide layout and it serves, both layouts stand there.
     """
     room = least or Stage()
     pictures = [frame.picture for frame in frames]
     markups = _marked_up(pictures)
     pictures = [None if k in markups else picture for k, picture in enumerate(pictures)]
     svgs, advice = _drawn(pictures)
-    narrow = room.narrow.around(svgs)
-    wide = room.wide
-    if not any(picture and picture.wide for picture in pictures):
-        stages = _inlined(frames, pictures, svgs, narrow)
-    else:
+    stage, narrow = room, room.narrow.around(svgs)
+    offering = next((picture for picture in pictures if picture and picture.wide), None)
+    if offering and room.wide:
         widely = [picture and (picture.wide or picture) for picture in pictures]
-        wide_svgs, advice = _drawn(widely)
-        wide = room.wide.around(wide_svgs)
-        stages = [
-            one and both(one, other)
-            for one, other in zip(
-                _inlined(frames, pictures, svgs, narrow, narrow.growth()),
-                _inlined(frames, widely, wide_svgs, wide, wide.growth()),
-                strict=True,
-            )
-        ]
+        wide_svgs, _ = _drawn(widely)
+        stage = offering.stage(narrow, room.wide.around(wide_svgs))
+    elif any(svgs):  # what was once shown in one layout stays so
+        stage = Stage(narrow, None)
+    stages = _inlined(frames, pictures, svgs, stage.narrow)
+    if offering and stage.wide:
+        others = _inlined(frames, widely, wide_svgs, stage.wide)
+        stages = [one and stage.both(one, other) for one, other in zip(stages, others, strict=True)]
     for number, markup in markups.items():
         stages[number] = markup
-    return stages, advice, Stage(narrow, wide)
+    return stages, advice, stage
 
 
 def _by_class(pictures: list[Picture | None]) -> dict[type[Picture], list[int]]:
@@ -238,26 +247,25 @@ def _inlined(
     pictures: list[Picture | None],
     svgs: list[str],
     canvas: Canvas,
-    most: float = 1.0,
 ) -> list[str]:
     names = [frame.caption or frame.numbers or frame.where for frame in frames]
     centred = [getattr(picture, "centred", True) for picture in pictures]
     each = zip(svgs, names, centred, strict=True)
-    return [svg and inline(svg, name, canvas, middle, most) for svg, name, middle in each]
+    return [svg and inline(svg, name, canvas, middle) for svg, name, middle in each]
 
 
-def inline(svg: str, name: str, canvas: Canvas, centred: bool = True, most: float = 1.0) -> str:
+def inline(svg: str, name: str, canvas: Canvas, centred: bool = True) -> str:
     """An SVG for use in a page: themed, named, at the top of its canvas.
 
-    It is drawn as large as it is, or up to ``most`` times as large where there is room. Where there
-    is less, it shrinks as far as its text can be read: see :meth:`Canvas.style`.
+    Where there is less room than it takes, it shrinks as far as its text can be read: see
+    :meth:`Canvas.style`.
     """
     left, top, width, _ = box_of(svg)
     left -= (canvas.width - width) / 2 if centred else 0
     role = "group" if 'role="button"' in svg else "img"  # an image hides the buttons in it
     opening = (
         f'<svg viewBox="{left:.6g} {top:.6g} {canvas.width:.6g} {canvas.height:.6g}" '
-        f'role="{role}" aria-label="{escape(name or "picture")}" style="{canvas.style(most)}"'
+        f'role="{role}" aria-label="{escape(name or "picture")}" style="{canvas.style()}"'
     )
     # Sphinx marks the word that was searched for, and would measure a title as if it were drawn.
     svg = svg.replace("<title>", '<title class="nohighlight">')

@@ -64,7 +64,7 @@ class Layout:
 
 
 NARROW = Layout(252, 9, left=52, right=246, top=33, bottom=178, row=14, bars=(66, 206), listed=4)
-WIDE = Layout(600, 10, left=56, right=336, top=37, bottom=222, row=16, bars=(430, 18), listed=358)
+WIDE = Layout(527, 10, left=56, right=300, top=37, bottom=205, row=16, bars=(386, 18), listed=318)
 
 
 class Ruler:

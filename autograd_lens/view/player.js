@@ -115,7 +115,7 @@
   d.addEventListener("keydown", e => {
     const box = BY[e.key] && noted(e);
     if (!box) return;
-    const all = [...figureOf(e).querySelectorAll(".lens-stage .noted")];
+    const all = [...box.closest("svg").querySelectorAll(".noted")];
     const next = all[all.indexOf(box) + BY[e.key]];
     e.preventDefault();
     if (next) next.focus();

@@ -129,7 +129,7 @@ def test_an_error_is_shown_and_the_controls_go_on(page, pair):
     box.fill("4")
     box.press("Enter")
     says(pair, "n = 4,")
-    assert pair.locator(".lens-stage svg").count() == 1
+    assert pair.locator(".lens-stage svg:visible").count() == 1
 
 
 def test_text_that_was_opened_stays_open(page, pair):

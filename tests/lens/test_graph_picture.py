@@ -76,6 +76,11 @@ def changed():
     return lens.graph(y, {"x": x, "h": h})
 
 
+def short():
+    a, b = torch.ones(3, 4, requires_grad=True), torch.ones(4, 5, requires_grad=True)
+    return lens.graph((a @ b).exp(), {"a": a, "decoder.b": b})
+
+
 @pytest.fixture
 def opened(browsing, tmp_path):
     """A function that opens a view as a page."""
@@ -99,9 +104,9 @@ def opened(browsing, tmp_path):
 @pytest.mark.parametrize(
     "make",
     sized(
-        [mlp, long_names, opaque, hooks, large, changed],
-        lambda make: make in (mlp, long_names),
-        "a film and a graph of long names are measured so",
+        [mlp, long_names, opaque, hooks, large, changed, short],
+        lambda make: make in (mlp, long_names, short),
+        "a film, a graph of long names and one from left to right are measured so",
     ),
 )
 def test_every_text_fits_into_its_box_in_any_font(opened, make):
@@ -173,13 +178,13 @@ def test_a_still_graph_tells_too_and_so_does_each_frame_of_an_explorer(opened):
 
     page = opened(lens.explore(draw, power=[1, 2]), width=860)
     line = page.locator(".lens-note")
-    page.locator(".lens-stage .noted").click()
+    page.locator(".lens-stage .noted:visible").click()
     assert line.inner_text() == "SinBackward0 in PyTorch: self: grad * self.cos().conj()"
     page.get_by_role("button", name="2", exact=True).click()
-    page.locator(".lens-stage .noted").click()
+    page.locator(".lens-stage .noted:visible").click()
     assert "pow_backward(grad, self, exponent)" in line.inner_text()
     page = opened(draw(1), width=860)
-    page.locator(".lens-stage .noted").click()
+    page.locator(".lens-stage .noted:visible").click()
     assert "grad * self.cos().conj()" in page.locator(".lens-note").inner_text()
 
 

@@ -295,7 +295,7 @@ def test_a_live_explorer_whose_function_fails_for_a_typed_number():
     row["FloatText"].value = -1.0
     assert "size must be positive" in picture(made)
     row["FloatText"].value = 7.0
-    assert len(inline_svgs(picture(made))) == 1
+    assert len(inline_svgs(picture(made))) == 2, "in both layouts"
 
 
 def test_the_text_stays_open_while_pictures_change():

@@ -314,7 +314,7 @@ def test_frames_of_different_size_share_one_canvas():
 
     page = lens.explore(grown, lines=range(1, 4))._repr_mimebundle_()["text/html"]
     boxes = re.findall(r'viewBox="\S+ \S+ (\S+ \S+)"', page)
-    assert len(boxes) == 4 and len(set(boxes)) == 1
+    assert len(boxes) == 8 and len(set(boxes)) == 2, "two layouts in each of four frames"
     sizes = [lens.graph(torch.ones(2, requires_grad=True).exp()), grown(3)]
     alone = [view.figure().draw().picture.svg() for view in sizes]
     assert len({re.search(r'viewBox="([^"]*)"', svg)[1] for svg in alone}) == 2
