@@ -23,6 +23,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tools.repository import ROOT
@@ -64,7 +65,7 @@ def main(arguments: list[str]) -> int:
     asked = parser.parse_args(arguments)
     settings = configured()
     try:
-        prepare(asked.modules or settings["modules"], settings["tests"])
+        prepare(asked.modules or settings["modules"], settings["tests"], settings["left_out"])
         names = sample(every_mutant(), asked.sample, asked.seed)
         print(f"{len(names)} mutants, drawn by the seed {asked.seed}", flush=True)
         found = judged(names, asked.workers)
@@ -102,7 +103,7 @@ def paths(globs: list[str], root: Path = ROOT) -> list[str]:
     return found
 
 
-def prepare(modules: list[str], tests: list[str]) -> None:
+def prepare(modules: list[str], tests: list[str], left_out: Sequence[str] = ()) -> None:
     """Make a fresh copy, with mutmut's configuration in it."""
     shutil.rmtree(WORK, ignore_errors=True)
     for name in COPIED:
@@ -116,16 +117,16 @@ def prepare(modules: list[str], tests: list[str]) -> None:
         shutil.copy(ROOT / name, WORK)
     (WORK / "preloaded.txt").write_text("\n".join(PRELOADED), "utf-8")
     # Beside a pyproject.toml without a section of its own, mutmut reads this.
-    (WORK / "setup.cfg").write_text(configuration(paths(modules), paths(tests)), "utf-8")
+    (WORK / "setup.cfg").write_text(configuration(paths(modules), paths(tests), left_out), "utf-8")
 
 
-def configuration(modules: list[str], tests: list[str]) -> str:
+def configuration(modules: list[str], tests: list[str], left_out: Sequence[str] = ()) -> str:
     """What mutmut is to know. A fork server has run no test yet: threads don't survive a fork."""
     lists = {
         "source_paths": ["autograd_lens"],
         "only_mutate": modules,
         "also_copy": [*COPIED, *NAMED],
-        "pytest_add_cli_args": ["--small"],
+        "pytest_add_cli_args": ["--small", *(f"--deselect={test}" for test in left_out)],
         "pytest_add_cli_args_test_selection": tests,
         "process_isolation": ["forkserver"],
         "forkserver_warmup": ["import"],

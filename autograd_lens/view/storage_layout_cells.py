@@ -18,8 +18,11 @@ from .storage_layout_text import Cell, cut, index_word, is_shared
 from .text import count, shape_words, short_name
 from .theme import COLOURS
 
-ROLES = ("forward", "parameter", "done", "saved", "muted")
-"""Colours of the tensors, in their order. After the last colour comes the first one again."""
+ROLES = ("series-1", "series-2", "series-3", "series-6", "muted")
+"""Colours of the tensors, in their order. As in a chart, none has a meaning.
+
+After the last colour comes the first one again.
+"""
 
 SIDE = 8
 """Number of indices of a dimension in a grid. Of the outer dimensions it shows half as many."""
