@@ -38,7 +38,7 @@ def figure(recording: MemoryRecording) -> Figure:
     return MemoryFigure(
         title="Memory, event by event",
         draw=film.frame,
-        choices=(Choice("moment", tuple(events), "film", labels),),
+        choices=(Choice("moment", tuple(events), "film", labels, start=min(1, len(events) - 1)),),
         head=table(recording),
         summary=text(recording),
     )

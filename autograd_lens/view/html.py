@@ -14,6 +14,7 @@ from functools import cache
 from html import escape
 from importlib.resources import files
 from math import prod
+from textwrap import dedent
 from types import MappingProxyType
 
 from ..result import refuse_too_many
@@ -143,7 +144,8 @@ def frame_parts(frame: Frame, svg: str, room: Stage) -> dict[str, str]:
         )
     stage = svg
     if frame.picture is None:  # nothing to draw: the text is the picture
-        stage = f'<pre class="lens-text">{escape(frame.text)}</pre>'
+        own = dedent(frame.text.removeprefix(f"{frame.where}\n"))  # the caption begins with it
+        stage = f'<pre class="lens-text">{escape(own)}</pre>'
         if empty := room.room():
             stage = f'<div class="lens-instead">{stage}{empty}</div>'
     said = []

@@ -83,7 +83,7 @@ def _shape(entry: SavedTensor) -> Cell:
     dtype = "" if entry.dtype is None else str(entry.dtype).removeprefix("torch.")
     if entry.packed:
         return Cell(f"packed as {short_name(entry.kind, 40)}", dtype)
-    return Cell(shape_words(entry.shape), dtype)
+    return Cell(shape_words(entry.shape).replace(" ", "\N{NO-BREAK SPACE}"), dtype)
 
 
 def _bytes(entry: SavedTensor, largest: int) -> Cell:

@@ -553,3 +553,16 @@ def test_a_folder_that_is_not_there_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="no folder .*nowhere to save to: make it first"):
         lens.graph(x * 2).save(tmp_path / "nowhere" / "g.txt")
     assert lens.graph(x * 2).save(tmp_path / "g.txt").exists()
+
+
+def test_a_state_that_is_only_text_says_what_was_chosen_once():
+    def drawn(way):
+        return (
+            "it raises\n  and says why"
+            if way == "b"
+            else lens.chart({"y": ([0, 1], [0, 1])}, x="x", y="y")
+        )
+
+    page = lens.explore(drawn, way=["a", "b"])._repr_mimebundle_()["text/html"]
+    (stage,) = re.findall(r'<pre class="lens-text">(.*?)</pre>', page, flags=re.S)
+    assert stage == "it raises\n  and says why"
