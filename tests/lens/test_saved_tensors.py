@@ -13,6 +13,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 import autograd_lens as lens
+from autograd_lens.ledger.groups import natural
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -520,3 +521,32 @@ def test_a_leaf_that_is_no_parameter_of_the_model_is_an_input():
     }
     # without a Module a leaf is what is trained
     assert lens.saved_tensors(out).input_bytes == 0
+
+
+@pytest.mark.parametrize(
+    "by, key",
+    [
+        ("node", lambda entry, _: entry.node),
+        ("field", lambda entry, _: entry.field),
+        ("module", lambda entry, module: natural(module or "")),
+        ("bytes", lambda entry, _: -entry.storage_bytes),
+    ],
+)
+def test_entries_are_sorted_by_what_is_asked_for(by, key):
+    model = torch.nn.Sequential(*[torch.nn.Linear(3, 3) for _ in range(12)])
+    ledger = lens.saved_tensors(model(torch.ones(2, 3)).sum(), model)
+    found = ledger.sorted(by)
+    keys = [key(entry, found.module_of(entry)) for entry in found.entries]
+    assert keys == sorted(keys) and len(set(map(str, keys))) > 1
+    assert {str(entry) for entry in found.entries} == {str(entry) for entry in ledger.entries}
+
+
+def test_a_dictionary_of_an_entry_names_its_module():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.Linear(3, 3))
+    ledger = lens.saved_tensors(model(torch.ones(2, 3)).sum(), model)
+    assert [row["module"] for row in ledger.to_dicts()] == ["1", "1", "0"]
+
+
+def test_numbers_in_names_are_sorted_as_numbers():
+    assert sorted(["b.10", "b.2", "a.3", "b"], key=natural) == ["a.3", "b", "b.2", "b.10"]
+    assert natural("2a") < natural("10a") and natural("1") < natural("a1")
