@@ -200,7 +200,9 @@ def saved_brief(graph: GradGraph, saved: SavedTensor) -> str:
     """The same in a few words: ``self → x, (3,), 12 B``. Empty where nothing was needed."""
     if saved.empty:
         return gone(saved) if saved.freed else ""
-    words = [name for n in saved.storages if (name := storage_name(graph, n))][:1]
+    # What a hook has packed may keep several storages alive; the name of one would mislead.
+    only = saved.storages if len(saved.storages) == 1 else ()
+    words = [name for n in only if (name := storage_name(graph, n))]
     words.append(
         f"packed as {short_name(saved.kind)}" if saved.packed else shape_words(saved.shape)
     )

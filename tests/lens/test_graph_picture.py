@@ -309,6 +309,21 @@ def test_boxes_that_hold_one_storage_call_it_by_one_name(make):
     assert len(names) == len(set(names))  # and no other one by that name
 
 
+def test_a_packed_row_that_keeps_several_storages_names_none_of_them():
+    a, b = (torch.ones(2, 2, requires_grad=True) for _ in range(2))
+    shelf = []
+
+    def put(tensor):
+        shelf.append(tensor.detach())
+        return len(shelf) - 1
+
+    with torch.autograd.graph.saved_tensors_hooks(put, lambda number: shelf[number]):
+        y = a @ b
+    graph = lens.graph(y, {"a": a, "b": b})
+    said = [saved_brief(graph, saved) for saved in graph.nodes[0].saved]
+    assert said == [f"{field} → packed as int, 0 B, keeps 32 B alive" for field in ("mat2", "self")]
+
+
 @pytest.mark.parametrize("make", [shared_by_a_layer, shared_without_names, mlp])
 def test_no_line_crosses_the_boxes(make):
     """Only edges are drawn: lines between rows that share memory ran through what stands there."""
