@@ -285,6 +285,7 @@ def dead(figure: Locator, control: Locator) -> str:
 
 def dead_menu(figure: Locator, buttons: list[Locator]) -> str:
     """Press each button of a menu and go back, as in `dead_choice`; one is pressed at a time."""
+    buttons[0].press("Enter")  # a figure may open on another one
     pictures = {picture(figure)}
     for button in [*buttons[1:], *buttons[-2::-1]]:
         name = button.text_content()
