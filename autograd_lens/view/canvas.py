@@ -20,6 +20,9 @@ WIDE, WIDER = 580, 635
 The second one is for a layout that is too wide for the first. A chart is drawn for the first one.
 """
 
+WIDE_POINTS = int(WIDE * 10 / SMALLEST)
+"""Points across a wide layout whose text has 10 points: on a stage of ``WIDE`` it can be read."""
+
 PIXELS = 4 / 3
 """Pixels in a point: Graphviz and we measure in points."""
 

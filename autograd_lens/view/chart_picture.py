@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from ..charts import Chart, ChartDrawing, Line
 from .axis import Axis, fitted
+from .canvas import WIDE_POINTS
 from .coincidence import covers_of_points, covers_of_segments
 from .line_labels import LEADING, EndLabels, end_labels, legend, words
 from .sketch import Mark, Sketch, Stroke, Words, width_of, wrapped
@@ -42,7 +43,7 @@ class Layout:
 
 
 NARROW = Layout(width=252, height=165, letters=9, left=30, names=96, unbroken=72, apart=26)
-WIDE = Layout(width=527, height=226, letters=10, left=42, names=144, unbroken=144, apart=32)
+WIDE = Layout(width=WIDE_POINTS, height=226, letters=10, left=42, names=144, unbroken=144, apart=32)
 
 EDGE = 7.0
 """Room for half a marker at the ends of the axes."""

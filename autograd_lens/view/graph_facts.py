@@ -142,8 +142,10 @@ _BEYOND = 2**62
 
 def _is_open(name: str, text: str) -> bool:
     """Whether a value is a bound of a slice that leaves nothing out."""
-    if name not in _OPEN or text == "None":
-        return name in _OPEN
+    if name not in _OPEN:
+        return False
+    if text == "None":
+        return True
     sign = 1 if name == "end" else -1
     return text.lstrip("-").isdigit() and sign * int(text) >= _BEYOND
 

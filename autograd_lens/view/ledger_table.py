@@ -9,7 +9,7 @@ from ..ledger.groups import SavedGroup, SavedGroups, natural
 from ..ledger.saved_tensors import SavedTensors
 from ..saving.record import SavedTensor
 from .html_table import Cell, Column, Row, Table
-from .ledger_text import keeps, rest_words, shared, stale, those_that_keep_most, unseen
+from .ledger_text import keeps, left_out, shared, stale, those_that_keep_most, unseen
 from .text import clip, count, exact_bytes, shape_words, short_bytes, short_name
 
 COLOURS = {"activation": "saved", "parameter": "parameter", "buffer": "state", "input": "forward"}
@@ -50,12 +50,11 @@ def ledger_table(ledger: SavedTensors) -> Table:
             rows.append(_row(entry, largest, seen))
         for storage in entry.storages:
             seen.setdefault(storage, entry)
-    left_out = rest_words(ledger, MOST_ON_A_PAGE, exact_bytes)
     return Table(
         "saved tensors",
         COLUMNS,
         tuple(rows),
-        (*[left_out] * bool(left_out), *unseen(ledger)),
+        (*left_out(ledger, MOST_ON_A_PAGE, exact_bytes), *unseen(ledger)),
         ORDERS.get(ledger.by),
     )
 

@@ -122,24 +122,23 @@ def shared(entry: SavedTensor, seen: dict[int, SavedTensor]) -> str:
 
 def below(ledger: SavedTensors) -> list[str]:
     """The lines below the table: the rows that are left out, and the nodes that can't be seen."""
-    left_out = rest_words(ledger, MOST_ROWS, lambda size: f"{size:,} B")
-    return [left_out] * bool(left_out) + unseen(ledger)
+    return left_out(ledger, MOST_ROWS, lambda size: f"{size:,} B") + unseen(ledger)
 
 
-def rest_words(ledger: SavedTensors, most: int, words: Callable[[int], str]) -> str:
-    """How many rows are left out where there are so many, and what they keep alive."""
+def left_out(ledger: SavedTensors, most: int, words: Callable[[int], str]) -> list[str]:
+    """A line on the rows beyond ``most``: how many, and what they keep alive. None if all fit."""
     entries = ledger.entries
     if len(entries) <= most:
-        return ""
+        return []
     shown = set(those_that_keep_most(entries, most))
     rest = [entry for number, entry in enumerate(entries) if number not in shown]
     known = {storage for number in shown for storage in entries[number].storages}
     more = {storage for entry in rest for storage in entry.storages} - known
-    return (
+    return [
         f"… {count(len(rest), 'more row')} of at most "
         f"{words(max(entry.storage_bytes for entry in rest))} each, "
         f"which keep {words(sum(ledger.storages[number] for number in more))} more"
-    )
+    ]
 
 
 def unseen(ledger: SavedTensors) -> list[str]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from ..memory.recording import MemoryRecording
 from ..memory.roles import ROLES
 from .axis import Axis, fitted
+from .canvas import WIDE_POINTS
 from .line_labels import spread
 from .sketch import Area, Mark, Sketch, Spot, Stroke, Words, box, cut, width_of
 from .text import short_bytes
@@ -64,7 +65,9 @@ class Layout:
 
 
 NARROW = Layout(252, 9, left=52, right=246, top=33, bottom=178, row=14, bars=(66, 206), listed=4)
-WIDE = Layout(527, 10, left=56, right=300, top=37, bottom=205, row=16, bars=(386, 18), listed=318)
+WIDE = Layout(
+    WIDE_POINTS, 10, left=56, right=300, top=37, bottom=205, row=16, bars=(386, 18), listed=318
+)
 
 
 class Ruler:

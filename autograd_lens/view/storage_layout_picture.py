@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from .canvas import WIDE_POINTS
 from .sketch import Mark, Sketch, Words, box, width_of, wrapped
 from .storage_layout_cells import DOTS, Block, Plane, Row, Slot
 from .text import short_name
@@ -25,7 +26,7 @@ class Form:
 
 
 NARROW = Form(256, 9)
-WIDE = Form(600, 10)
+WIDE = Form(WIDE_POINTS, 10)
 
 GAP = 2
 """Points between two cells."""

@@ -46,3 +46,21 @@ def quick_collections():
     """
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def opened(browsing, tmp_path):
+    """A function that opens a view as a page."""
+    from tools.browsing import serve  # here, since the lens alone is tested without Playwright
+
+    before = len(browsing.contexts)
+    with serve(tmp_path) as address:
+
+        def open_page(view, **options):
+            view.save(tmp_path / "view.html")
+            page, journal = browsing.open(address, "view.html", **options)
+            assert not journal.problems
+            return page
+
+        yield open_page
+        browsing.close_pages(before)

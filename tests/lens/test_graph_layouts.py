@@ -194,24 +194,6 @@ def test_styles_and_drawings_know_one_width():
     assert f"@container(max-width:{WIDE - 1}px)" in table
 
 
-@pytest.fixture
-def opened(browsing, tmp_path):
-    """A function that opens a view as a page."""
-    from tools.browsing import serve  # here, since the lens alone is tested without Playwright
-
-    before = len(browsing.contexts)
-    with serve(tmp_path) as address:
-
-        def open_page(view, **options):
-            view.save(tmp_path / "view.html")
-            page, journal = browsing.open(address, "view.html", **options)
-            assert not journal.problems
-            return page
-
-        yield open_page
-        browsing.close_pages(before)
-
-
 WIDTHS = sized(
     [(390, "narrow"), (610, "narrow"), (700, "wide"), (860, "wide")],
     lambda case: case[0] in (390, 700),

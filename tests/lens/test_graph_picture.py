@@ -81,24 +81,6 @@ def short():
     return lens.graph((a @ b).exp(), {"a": a, "decoder.b": b})
 
 
-@pytest.fixture
-def opened(browsing, tmp_path):
-    """A function that opens a view as a page."""
-    from tools.browsing import serve  # here, since the lens alone is tested without Playwright
-
-    before = len(browsing.contexts)
-    with serve(tmp_path) as address:
-
-        def open_page(view, **options):
-            view.save(tmp_path / "view.html")
-            page, journal = browsing.open(address, "view.html", **options)
-            assert not journal.problems
-            return page
-
-        yield open_page
-        browsing.close_pages(before)
-
-
 @dot
 @chromium
 @pytest.mark.parametrize(
